@@ -1,0 +1,64 @@
+//! Real ZooKeeper and Kafka servers as child processes on free ports of 127.0.0.1, for Troupe's tests, benches
+//! and demo. Blocking and without an async runtime, and independent of Troupe's own crates, so that what it
+//! observes is a second opinion.
+//!
+//! ```no_run
+//! use troupe_cluster::{Cluster, KafkaVersion, ProduceRecord};
+//!
+//! # fn main() -> Result<(), troupe_cluster::ClusterError> {
+//! let cluster = Cluster::start(KafkaVersion::V3_9_1, 1)?;
+//! cluster.create_topic("orders", 4, 1)?;
+//! cluster.produce("orders", (0..1000).map(|n| ProduceRecord::value(format!("order {n}"))))?;
+//! cluster.broker(0).kill()?;
+//! cluster.broker(0).restart()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Map
+//! - `version`: the table of server generations; [`KafkaVersion`] and [`ZooKeeperVersion`].
+//! - `jars`: fetches a generation's jars once, into a cache under the target folder.
+//! - `keeper`: one process and the shell that ends it when we end, however we end.
+//! - [`ZooKeeper`], [`Broker`], [`JavaChild`]: what runs in a keeper.
+//! - [`Proxy`]: a network between a client and a server that fails on purpose.
+//! - `golden/regenerate` (a script): asks the real assignors of three generations, for proto's tests of ours.
+//! - `wire`, `batch`, [`Client`]: the few Kafka requests that tests need: topics, produce, end offsets.
+//!
+//! # Non-obvious
+//! - Nothing here needs `Drop` to run: a keeper ends its process, and the janitor removes the data folder, as soon
+//!   as our end of a pipe closes. So a panic, Ctrl-C, kill -9 and a cluster in a `static` all leave nothing behind.
+//! - A broker that is started while its predecessor's ephemeral node is alive ends itself (`NodeExists`), so a
+//!   restart after a kill first waits until ZooKeeper has expired the old session.
+//! - SIGSTOP is not at once: one thread takes it and stops the others. `pause` waits until all stand still.
+#![deny(missing_docs)]
+
+mod batch;
+mod broker;
+mod client;
+mod cluster;
+mod connection;
+mod error;
+mod jars;
+mod java_child;
+mod keeper;
+mod poll;
+mod port;
+mod produce;
+mod proxy;
+mod scratch;
+mod server;
+mod version;
+mod wire;
+mod zookeeper;
+
+pub use broker::Broker;
+pub use client::{Client, PartitionMetadata};
+pub use cluster::{Cluster, ClusterBuilder};
+pub use error::ClusterError;
+pub use jars::cache_root;
+pub use java_child::JavaChild;
+pub use port::free_port;
+pub use produce::ProduceRecord;
+pub use proxy::Proxy;
+pub use version::{KafkaVersion, ZooKeeperVersion};
+pub use zookeeper::ZooKeeper;
