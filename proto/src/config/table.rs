@@ -1,0 +1,176 @@
+//! The table of properties: the one place where each is declared.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use super::checks;
+use super::choices::{AssignmentStrategy, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers};
+use super::declare::{declare, default, describe, effect, first};
+use super::errors::{ConfigError, PropertyNotice};
+use super::property::{Effect, Property, PropertyValue, REQUIRED, given, parse_default};
+use crate::zk::connect_string::ConnectString;
+
+declare! {
+    acted_on {
+        zookeeper_connect: ConnectString {
+            "zookeeper.connect", "host:port,host:port/chroot", default "required" => parse_default("localhost");
+            "The ZooKeeper ensemble of the Kafka cluster. The chroot must exist; it is never made."
+        }
+        group_id: String {
+            "group.id", "name", default "required" => String::new(), check checks::group_id;
+            "The consumer group. Its members share the partitions of the topics that they subscribe to."
+        }
+        consumer_id: Option<String>, set by String {
+            "consumer.id", "name", default "none" => None, check checks::consumer_id;
+            "Replaces the host, time and random part of the member's id. Two members with one id keep each other out; without, a member that comes back is a new one."
+        }
+        client_id: String {
+            "client.id", "name", default "group.id" => group_id.clone(), check checks::client_id;
+            "Names this client in requests, for the brokers' logs, metrics and quotas. May be empty."
+        }
+        zookeeper_session_timeout: Duration {
+            "zookeeper.session.timeout.ms", "milliseconds", default "6000", check checks::session_timeout;
+            "How long a silent member keeps its partitions. Short: partitions of a dead member move soon. Long: pauses and cut networks are survived. At least 1500; the server may grant another."
+        }
+        zookeeper_connection_timeout: Duration {
+            "zookeeper.connection.timeout.ms", "milliseconds", default "zookeeper.session.timeout.ms" => zookeeper_session_timeout,
+            check checks::millis::<1>;
+            "How long the first connection to ZooKeeper may take before starting fails."
+        }
+        zookeeper_sync_time: Duration {
+            "zookeeper.sync.time.ms", "milliseconds", default "2000", check checks::millis::<0>;
+            "How far a ZooKeeper follower may be behind; used only as the default of rebalance.backoff.ms."
+        }
+        auto_offset_reset: OffsetReset {
+            "auto.offset.reset", "smallest, largest or none", default "largest";
+            "Where a partition starts that has no committed offset, or one that is no longer stored. `largest` misses what was written before; `smallest` may deliver much again; `none` reports an error."
+        }
+        offsets_storage: OffsetsStorage {
+            "offsets.storage", "zookeeper or kafka", default "zookeeper";
+            "Where offsets are committed. Only in ZooKeeper are commits fenced against a member that lost the partition; Kafka takes many commits more cheaply."
+        }
+        dual_commit_enabled: bool {
+            "dual.commit.enabled", "true or false", default "true if offsets.storage is kafka" => offsets_storage == OffsetsStorage::Kafka,
+            not_yet "offsets are committed to ZooKeeper only";
+            "With offsets.storage=kafka, commits to ZooKeeper as well, for members that still read there. Ignored otherwise."
+        }
+        auto_commit_enable: bool {
+            "auto.commit.enable", "true or false", default "true";
+            "Commits acknowledged offsets from time to time. If false, only your own commits, and those of a rebalance and the end."
+        }
+        auto_commit_interval: Duration {
+            "auto.commit.interval.ms", "milliseconds", default "60000", check checks::millis::<1>;
+            "Time between automatic commits. Short: less is delivered again after a crash. Long: fewer writes."
+        }
+        offsets_commit_max_retries: u32 {
+            "offsets.commit.max.retries", "count", default "5", check checks::at_least::<0>,
+            not_yet "a commit that failed is tried again by the next one";
+            "How often a commit that failed is tried again."
+        }
+        offsets_channel_backoff: Duration {
+            "offsets.channel.backoff.ms", "milliseconds", default "1000", check checks::millis::<1>,
+            not_yet "no offsets are stored in Kafka";
+            "Pause before a commit, or a read of committed offsets, is tried again."
+        }
+        offsets_channel_socket_timeout: Duration {
+            "offsets.channel.socket.timeout.ms", "milliseconds", default "10000", check checks::millis::<1>,
+            not_yet "no offsets are stored in Kafka";
+            "How long the coordinator may take to answer, with offsets.storage=kafka."
+        }
+        partition_assignment_strategy: AssignmentStrategy {
+            "partition.assignment.strategy", "range or roundrobin", default "range";
+            "How partitions are dealt out. Not recorded in ZooKeeper: members that differ never settle."
+        }
+        roundrobin_peers: RoundRobinPeers {
+            "troupe.roundrobin.peers", "before-1.0 or 1.0", default "1.0";
+            "With roundrobin, which members to be in step with: Kafka 1.0 changed the order of partitions."
+        }
+        exclude_internal_topics: bool {
+            "exclude.internal.topics", "true or false", default "true";
+            "Keeps Kafka's own topics out of white and black lists. Topics subscribed to by name are not concerned."
+        }
+        rebalance_max_retries: u32 {
+            "rebalance.max.retries", "count", default "4", check checks::at_least::<1>;
+            "Attempts at a rebalance. The old consumer gives up after them; Troupe reports that it is failing, and goes on."
+        }
+        rebalance_backoff: Duration {
+            "rebalance.backoff.ms", "milliseconds", default "zookeeper.sync.time.ms" => zookeeper_sync_time,
+            check checks::millis::<1>;
+            "Pause between attempts at a rebalance. Short: settles sooner. Long: fewer reads of ZooKeeper, and more time for the old owner to finish."
+        }
+        drain_timeout: Duration {
+            "troupe.drain.timeout.ms", "milliseconds",
+            default "min(4000, rebalance.backoff.ms x (rebalance.max.retries - 1) - 500)"
+                => checks::default_drain(rebalance_backoff, rebalance_max_retries),
+            check checks::millis::<0>;
+            "How long handlers may go on with the records of a partition that moves away. What is not finished then is handled again by the next owner. Bounded by what a Scala member waits."
+        }
+        new_partitions_reset: OffsetReset {
+            "troupe.new.partitions.reset", "smallest or largest", default "smallest", check checks::new_partitions_reset;
+            "Where partitions start that appear under a running group. `smallest` misses nothing; the old consumer goes by auto.offset.reset, and misses what is written before it notices."
+        }
+        consumer_timeout: Option<Duration>, set by Duration {
+            "consumer.timeout.ms", "milliseconds, negative for none", default "-1", check checks::optional_millis,
+            not_yet "a stream waits for records without end";
+            "How long a blocking iterator waits for a record before it reports a time-out."
+        }
+        isolation_level: IsolationLevel {
+            "isolation.level", "read_uncommitted or read_committed", default "read_uncommitted";
+            "Which records of transactions are delivered. The old consumer delivers all."
+        }
+        bootstrap_servers: Vec<String> {
+            "bootstrap.servers", "host:port,host:port", default "none" => Vec::new(),
+            not_yet "brokers are found in ZooKeeper only";
+            "Brokers to ask first. Empty: those registered in ZooKeeper."
+        }
+        socket_timeout: Duration {
+            "socket.timeout.ms", "milliseconds", default "30000", check checks::millis::<1>;
+            "How long connecting to a broker, and its answer, may take. Must not be less than fetch.wait.max.ms."
+        }
+        num_consumer_fetchers: u32 {
+            "num.consumer.fetchers", "count", default "1", check checks::at_least::<1>,
+            not_yet "there is one connection per broker";
+            "Connections to fetch by, per broker. More may use a fast network better, at the price of more requests."
+        }
+        fetch_message_max_bytes: u32 {
+            "fetch.message.max.bytes", "bytes", default "1048576", check checks::at_least::<1>;
+            "Bytes to fetch per partition and request. Must hold the largest message where brokers are older than 0.10.1; more means fewer requests and more memory."
+        }
+        fetch_response_max_bytes: u32 {
+            "troupe.fetch.response.max.bytes", "bytes", default "8388608, at least fetch.message.max.bytes"
+                => fetch_message_max_bytes.max(8 << 20),
+            check checks::at_least::<1>;
+            "Bytes to fetch per request, over all its partitions, from brokers of 0.10.1 and later. Bounds what a broker's answer takes in memory."
+        }
+        fetch_min_bytes: u32 {
+            "fetch.min.bytes", "bytes", default "1", check checks::at_least::<0>;
+            "Bytes that a broker waits for, at most fetch.wait.max.ms, before it answers. More means fewer requests and more delay."
+        }
+        fetch_wait_max: Duration {
+            "fetch.wait.max.ms", "milliseconds", default "100", check checks::millis::<0>;
+            "How long a broker waits for fetch.min.bytes. Long: fewer requests to idle brokers."
+        }
+        refresh_leader_backoff: Duration {
+            "refresh.leader.backoff.ms", "milliseconds", default "200", check checks::millis::<1>;
+            "Pause before leaders of partitions are looked up again, and before a failed fetch is repeated."
+        }
+        queued_max_message_chunks: u32 {
+            "queued.max.message.chunks", "count", default "2", check checks::at_least::<1>;
+            "Fetched chunks that wait in a stream's queue. More evens out bursts, for up to fetch.message.max.bytes each."
+        }
+        queued_max_bytes: u32 {
+            "troupe.queued.max.bytes", "bytes", default "16777216, at least fetch.message.max.bytes"
+                => fetch_message_max_bytes.max(16 << 20),
+            check checks::at_least::<1>;
+            "Bytes that wait in a stream's queue. Bounds memory where queued.max.message.chunks does not."
+        }
+    }
+    not_acted_on {
+        "socket.receive.buffer.bytes": i32, "bytes", default "65536"; "the operating system sizes the receive buffer"
+        "fetch.max.bytes": i32, "bytes", default "52428800"; "the old consumer did not use it either; see troupe.fetch.response.max.bytes"
+        "kafka.metrics.reporters": String, "classes", default "none"; "there are no Java classes to load; read the metrics of the system instead"
+        "kafka.metrics.polling.interval.secs": i32, "seconds", default "10"; "there are no metrics reporters; read the metrics of the system instead"
+        "kafka.csv.metrics.reporter.enabled": bool, "true or false", default "false"; "there are no metrics reporters; read the metrics of the system instead"
+        "kafka.csv.metrics.dir": String, "path", default "kafka_metrics"; "there are no metrics reporters; read the metrics of the system instead"
+    }
+}
