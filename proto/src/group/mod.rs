@@ -1,0 +1,20 @@
+//! The group protocol itself: what every member must compute alike from the same znodes, and what one
+//! member does about it.
+//!
+//! - [`GroupSnapshot`]: what one read of the group's znodes said.
+//! - [`Strategy`]: the assignment rules, equal to the Scala consumer's answers (wire contract).
+//! - [`Machine`]: the rebalance, decided as data: inputs in, effects out, no I/O.
+//! - [`commit`]: the rules by which an offset node may be written.
+
+pub mod assignor;
+pub mod commit;
+#[cfg(test)]
+mod golden;
+mod machine;
+mod snapshot;
+
+pub use assignor::Strategy;
+pub use machine::{
+    ClaimAnswer, Effect, Generation, Input, Machine, Owner, Phase, Progress, Reason, SessionNumber, Settings,
+};
+pub use snapshot::{GroupSnapshot, Member};
