@@ -1,0 +1,56 @@
+//! Makes actors panic, to try their supervision. Only with the feature `chaos`, which is for tests.
+
+use actix::prelude::*;
+
+use crate::broker_fetcher::BrokerFetcher;
+use crate::consumer_system::ConsumerSystem;
+use crate::coordinator::RebalanceCoordinator;
+use crate::fetcher_manager::FetcherManager;
+use crate::offset_committer::OffsetCommitter;
+use crate::stream_queue::StreamQueue;
+use crate::zk_session::ZkSession;
+
+/// Panic, now.
+#[derive(Message, Clone, Copy, Debug)]
+#[rtype(result = "()")]
+pub struct Crash;
+
+/// Have a child panic: by the name that the metrics give it, such as `offset-committer`.
+#[derive(Message, Clone, Debug)]
+#[rtype(result = "()")]
+pub struct CrashChild(pub String);
+
+macro_rules! crashes {
+    ($($actor:ty),+) => { $(
+        impl Handler<Crash> for $actor {
+            type Result = ();
+
+            fn handle(&mut self, _: Crash, _: &mut Self::Context) {
+                panic!("{} was told to panic", stringify!($actor));
+            }
+        }
+    )+ };
+}
+
+crashes!(ZkSession, RebalanceCoordinator, FetcherManager, BrokerFetcher, OffsetCommitter, StreamQueue);
+
+impl Handler<CrashChild> for ConsumerSystem {
+    type Result = ();
+
+    fn handle(&mut self, CrashChild(child): CrashChild, _: &mut Self::Context) {
+        self.crash(&child);
+    }
+}
+
+/// Have all fetchers panic.
+#[derive(Message, Clone, Copy, Debug)]
+#[rtype(result = "()")]
+pub struct CrashFetchers;
+
+impl Handler<CrashFetchers> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, _: CrashFetchers, _: &mut Self::Context) {
+        self.crash_fetchers();
+    }
+}
