@@ -1,0 +1,170 @@
+//! What a handler or puller is given: one [`Record`], a view into the response as it came from the broker.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+pub use kafka_troupe_proto::kafka::records::Header;
+use kafka_troupe_proto::kafka::records::{RawRecord, RecordBatch};
+
+use crate::registry::{Gate, OwnedPartition};
+
+/// What a handler answers: done, or why not (then the record is handled again before the next).
+pub type HandlerResult = Result<(), HandlerError>;
+
+/// Any error, as a handler's answer; made by `?`.
+pub struct HandlerError(Box<dyn std::error::Error + Send + Sync>);
+
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for HandlerError {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl fmt::Debug for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// One record: its batch, shared with the batch's other records, and where it stands in it. Cheap to clone;
+/// a clone keeps the response it came in alive.
+#[derive(Clone)]
+pub struct Record {
+    batch: Arc<SharedBatch>,
+    raw: RawRecord,
+}
+
+/// What the records of one batch share.
+pub(crate) struct SharedBatch {
+    pub(crate) batch: RecordBatch,
+    pub(crate) partition: Arc<OwnedPartition>,
+}
+
+impl Record {
+    #[inline]
+    pub(crate) fn new(batch: Arc<SharedBatch>, raw: RawRecord) -> Self {
+        Self { batch, raw }
+    }
+
+    /// The topic's name.
+    pub fn topic(&self) -> &str {
+        &self.batch.partition.topic_partition.topic
+    }
+
+    /// The partition's number.
+    pub fn partition(&self) -> i32 {
+        self.batch.partition.topic_partition.partition
+    }
+
+    /// The record's offset.
+    #[inline]
+    pub fn offset(&self) -> i64 {
+        self.raw.offset
+    }
+
+    /// Milliseconds since 1970: the producer's time or the broker's, as the topic's
+    /// `message.timestamp.type` says; none in message format 0.
+    #[inline]
+    pub fn timestamp(&self) -> Option<i64> {
+        (self.raw.timestamp >= 0).then_some(self.raw.timestamp)
+    }
+
+    /// The key; none is not the same as empty.
+    #[inline]
+    pub fn key(&self) -> Option<&[u8]> {
+        self.raw.key(&self.batch.batch.payload)
+    }
+
+    /// The value; none (a tombstone) is not the same as empty.
+    #[inline]
+    pub fn value(&self) -> Option<&[u8]> {
+        self.raw.value(&self.batch.batch.payload)
+    }
+
+    /// The value as a slice that can be kept, without copying.
+    pub fn value_bytes(&self) -> Option<Bytes> {
+        self.value().map(|value| self.batch.batch.payload.slice_ref(value))
+    }
+
+    /// The value as text; a value that is not UTF-8 has its wrong bytes replaced by U+FFFD.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(self.value().unwrap_or_default())
+    }
+
+    /// The value as a Protobuf message.
+    ///
+    /// # Errors
+    /// [`DecodeError`], which names the record, when the value is absent or no such message.
+    pub fn decode<M: prost::Message + Default>(&self) -> Result<M, DecodeError> {
+        let why = match self.value() {
+            Some(value) => match M::decode(value) {
+                Ok(message) => return Ok(message),
+                Err(error) => error.to_string(),
+            },
+            None => "the value is null".to_owned(),
+        };
+        Err(DecodeError {
+            topic: self.topic().to_owned(),
+            partition: self.partition(),
+            offset: self.offset(),
+            why,
+        })
+    }
+
+    /// Headers in the order they were written; a key may come twice, a value may be null.
+    pub fn headers(&self) -> impl Iterator<Item = Header<'_>> {
+        self.raw.headers(&self.batch.batch.payload)
+    }
+
+    /// The partition is not ours any more, or its lease has ended: another member may be handling this
+    /// record. To be asked before an effect that must not happen twice.
+    pub fn is_fenced(&self) -> bool {
+        self.batch.partition.gate() != Gate::Open
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Record({}-{}@{})", self.topic(), self.partition(), self.offset())
+    }
+}
+
+impl actix::Message for Record {
+    type Result = HandlerResult;
+}
+
+/// A value that is not what it was taken for.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot decode the value of {topic}-{partition} at offset {offset}: {why}")]
+pub struct DecodeError {
+    /// The record's topic.
+    pub topic: String,
+    /// The record's partition.
+    pub partition: i32,
+    /// The record's offset.
+    pub offset: i64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// A chunk from the broker that cannot be read as records. Nothing is skipped: the partition is fetched again
+/// from the last acknowledged offset, and stays there until the data or the position changes.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot read {topic}-{partition} at offset {offset}: {why}")]
+pub struct ConsumeError {
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// Where reading stopped.
+    pub offset: i64,
+    /// What is wrong.
+    pub why: String,
+}

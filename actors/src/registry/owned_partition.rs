@@ -1,0 +1,344 @@
+//! One partition under one claim: its gate and its positions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::*};
+use std::time::{Duration, SystemTime};
+
+use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::group::{Generation, SessionNumber};
+use kafka_troupe_proto::zk::ConsumerThreadId;
+use tokio::sync::Notify;
+
+use crate::lease::{Lease, LeaseCheck, SessionEpoch};
+use crate::stream_queue::Credit;
+
+/// No offset node.
+pub const NO_VERSION: i32 = -1;
+/// No offset known.
+pub const NO_OFFSET: i64 = -1;
+
+/// Whether a record may be handed over now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Yes; [`OwnedPartition::leave`] must follow when its handler is done.
+    Open,
+    /// Not now: the lease has ended and may come back.
+    Fenced,
+    /// Never again: the partition is given up.
+    Closed,
+}
+
+/// How a chunk joins on to the ones before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joint {
+    /// It goes on where the last ended, or before: what it repeats is skipped when it is read.
+    Next,
+    /// Nothing in it is new.
+    Repeated,
+    /// Something is missing before it.
+    Gap,
+}
+
+/// One partition under one claim: who, where to, how far.
+///
+/// Its gate enforces INV-1 and INV-2: a record is handed over between [`enter`](Self::enter) and
+/// [`leave`](Self::leave), `enter` refuses once the gate is closed or the lease has ended, and
+/// [`drained`](Self::drained) waits for the one inside.
+pub struct OwnedPartition {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// The rebalance that started it.
+    pub generation: Generation,
+    /// The ZooKeeper session of the claim.
+    pub session: SessionNumber,
+    /// The same session, by the session actor's count: its lease guards every hand-over.
+    pub epoch: SessionEpoch,
+    /// Who consumes it.
+    pub thread: ConsumerThreadId,
+    /// Since when.
+    pub owned_since: SystemTime,
+    /// It appeared while the group was running: without an offset it starts at its beginning.
+    pub appeared: bool,
+    /// What its stream still has room for.
+    pub credit: Arc<Credit>,
+    lease: Arc<Lease>,
+    closed: AtomicBool,
+    in_hand: AtomicBool,
+    idle: Notify,
+    fetched: AtomicI64,
+    delivered: AtomicI64,
+    acked: AtomicI64,
+    committed: AtomicI64,
+    /// Version of the offset node as we last read or wrote it; [`NO_VERSION`] when there is no node.
+    offset_version: AtomicI32,
+    high_watermark: AtomicI64,
+    records: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// A stored offset as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The next offset to consume; none when nothing (or -1) is stored.
+    pub offset: Option<i64>,
+    /// The offset node's version, or [`NO_VERSION`].
+    pub version: i32,
+}
+
+/// What a claim is made of, besides its counters.
+pub struct Claim {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// The rebalance that starts it.
+    pub generation: Generation,
+    /// The claiming session.
+    pub session: SessionNumber,
+    /// The same, by the session actor's count.
+    pub epoch: SessionEpoch,
+    /// Who consumes it.
+    pub thread: ConsumerThreadId,
+    /// It appeared while the group was running.
+    pub appeared: bool,
+    /// The stored offset, read after the claim.
+    pub position: Position,
+}
+
+impl OwnedPartition {
+    /// A partition that was just claimed, at its stored offset.
+    pub fn new(claim: Claim, credit: Arc<Credit>, lease: Arc<Lease>) -> Self {
+        let at = claim.position.offset.unwrap_or(NO_OFFSET);
+        Self {
+            topic_partition: claim.topic_partition,
+            generation: claim.generation,
+            session: claim.session,
+            epoch: claim.epoch,
+            thread: claim.thread,
+            owned_since: SystemTime::now(),
+            appeared: claim.appeared,
+            credit,
+            lease,
+            closed: AtomicBool::new(false),
+            in_hand: AtomicBool::new(false),
+            idle: Notify::new(),
+            fetched: AtomicI64::new(at),
+            delivered: AtomicI64::new(at),
+            acked: AtomicI64::new(at),
+            committed: AtomicI64::new(at),
+            offset_version: AtomicI32::new(claim.position.version),
+            high_watermark: AtomicI64::new(NO_OFFSET),
+            records: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// The same claim once more, at its acknowledged position, for a stream that is made anew. Close this one first.
+    pub fn renewed(&self) -> Self {
+        let position =
+            Position { offset: Some(self.acked()).filter(|at| *at >= 0), version: self.offset_version() };
+        let claim = Claim {
+            topic_partition: self.topic_partition.clone(),
+            generation: self.generation,
+            session: self.session,
+            epoch: self.epoch,
+            thread: self.thread.clone(),
+            appeared: self.appeared,
+            position,
+        };
+        let renewed = Self::new(claim, Arc::clone(&self.credit), Arc::clone(&self.lease));
+        renewed.committed.store(self.committed(), Release);
+        Self { owned_since: self.owned_since, ..renewed }
+    }
+
+    /// Asks to hand over a record (or batch). After [`Gate::Open`], [`leave`](Self::leave) must follow; before that,
+    /// more records may follow one by one, each after [`gate_again`](Self::gate_again).
+    pub fn enter(&self) -> Gate {
+        self.in_hand.store(true, SeqCst);
+        let gate = self.gate();
+        if gate != Gate::Open {
+            self.leave();
+        }
+        gate
+    }
+
+    /// Whether a record could be handed over now.
+    pub fn gate(&self) -> Gate {
+        self.gate_if(|lease| lease.is_live_in(self.epoch))
+    }
+
+    /// Between [`enter`](Self::enter) and [`leave`](Self::leave): whether one more may be handed over.
+    #[inline]
+    pub fn gate_again(&self, checked: &mut LeaseCheck) -> Gate {
+        self.gate_if(|lease| lease.is_still_live_in(self.epoch, checked))
+    }
+
+    #[inline]
+    fn gate_if(&self, is_leased: impl FnOnce(&Lease) -> bool) -> Gate {
+        if self.closed.load(SeqCst) {
+            Gate::Closed
+        } else if is_leased(&self.lease) {
+            Gate::Open
+        } else {
+            Gate::Fenced
+        }
+    }
+
+    /// The record that was handed over is done with.
+    pub fn leave(&self) {
+        self.in_hand.store(false, SeqCst);
+        if self.closed.load(SeqCst) {
+            self.idle.notify_waiters();
+        }
+    }
+
+    /// Nothing more is handed over. For good.
+    pub fn close(&self) {
+        self.closed.store(true, SeqCst);
+    }
+
+    /// Whether the partition is given up.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
+    }
+
+    /// Waits until no record is in a handler's hand; `false` when it still is after `limit` (it is cut off:
+    /// the next owner handles it again, and its late acknowledgement changes nothing).
+    pub async fn drained(&self, limit: Duration) -> bool {
+        let idle = async {
+            loop {
+                let mut notified = std::pin::pin!(self.idle.notified());
+                notified.as_mut().enable();
+                if !self.in_hand.load(SeqCst) {
+                    return;
+                }
+                notified.await;
+            }
+        };
+        tokio::time::timeout(limit, idle).await.is_ok()
+    }
+
+    /// The next offset to fetch, or [`NO_OFFSET`].
+    pub fn fetched(&self) -> i64 {
+        self.fetched.load(Acquire)
+    }
+
+    /// A chunk of the offsets `from` to `to` came to the stream: says how it joins on to what came before, and
+    /// moves on when it does. Only the stream calls this.
+    ///
+    /// A fetcher that starts anew begins where the stream was *then*, while a chunk of its predecessor may still be
+    /// on its way: so a chunk may overlap with the last, or lie behind a rewound position.
+    pub fn take_in(&self, from: i64, to: i64) -> Joint {
+        let at = self.fetched.load(Acquire);
+        if from > at {
+            return Joint::Gap;
+        }
+        // a position that was set meanwhile stands
+        if to <= at || self.fetched.compare_exchange(at, to, AcqRel, Acquire).is_err() {
+            return Joint::Repeated;
+        }
+        Joint::Next
+    }
+
+    /// The position is (again) the acknowledged one: what was fetched past it is forgotten.
+    pub fn rewind(&self) -> i64 {
+        let acked = self.acked.load(Acquire);
+        self.fetched.store(acked, Release);
+        self.delivered.store(acked, Release);
+        acked
+    }
+
+    /// `auto.offset.reset` or a truncated log gave a new position: the one way by which offsets may go down.
+    pub fn reset(&self, offset: i64) {
+        for position in [&self.fetched, &self.delivered, &self.acked] {
+            position.store(offset, Release);
+        }
+    }
+
+    /// The next offset to hand over.
+    pub fn delivered(&self) -> i64 {
+        self.delivered.load(Acquire)
+    }
+
+    /// The record before `next` is being handed over. Only its stream calls this, and nobody else sets the position
+    /// while something is unhandled, so a load and a store are enough.
+    #[inline]
+    pub fn advance_delivered(&self, next: i64) {
+        raise(&self.delivered, next);
+    }
+
+    /// Everything before this offset is handled: what a commit may store. [`NO_OFFSET`] before the first position.
+    pub fn acked(&self) -> i64 {
+        self.acked.load(Acquire)
+    }
+
+    /// Something was fetched that is not handled yet.
+    pub fn has_unhandled(&self) -> bool {
+        let acked = self.acked();
+        acked != NO_OFFSET && acked < self.fetched()
+    }
+
+    /// Everything before `next` is handled. Only its stream calls this; see
+    /// [`advance_delivered`](Self::advance_delivered).
+    #[inline]
+    pub fn ack(&self, next: i64) {
+        debug_assert!(next <= self.delivered(), "INV-4: {} acked past delivered", self.topic_partition);
+        raise(&self.acked, next);
+    }
+
+    /// What the offset store holds, or [`NO_OFFSET`].
+    pub fn committed(&self) -> i64 {
+        self.committed.load(Acquire)
+    }
+
+    /// The offset store holds this now, in this version.
+    pub fn set_committed(&self, offset: i64, version: i32) {
+        self.committed.store(offset, Release);
+        self.offset_version.store(version, Release);
+    }
+
+    /// The version of the offset node that a commit must meet, or [`NO_VERSION`] when it must be created.
+    pub fn offset_version(&self) -> i32 {
+        self.offset_version.load(Acquire)
+    }
+
+    /// Whether the lease of the claiming session lives: needed to hand over and to commit.
+    pub fn is_leased(&self) -> bool {
+        self.lease.is_live_in(self.epoch)
+    }
+
+    /// The broker's high watermark at the last fetch, or [`NO_OFFSET`].
+    pub fn high_watermark(&self) -> i64 {
+        self.high_watermark.load(Acquire)
+    }
+
+    /// The broker said so.
+    pub fn set_high_watermark(&self, offset: i64) {
+        self.high_watermark.store(offset, Release);
+    }
+
+    /// How many records are not handled yet; none before the first fetch. Never below 0.
+    pub fn lag(&self) -> Option<i64> {
+        let (end, acked) = (self.high_watermark(), self.acked());
+        (end != NO_OFFSET && acked != NO_OFFSET).then(|| (end - acked).max(0))
+    }
+
+    /// Counts a record that was handed over, and the bytes of its key and value. Only its stream calls this,
+    /// so a load and a store are enough.
+    #[inline]
+    pub fn count(&self, bytes: u64) {
+        self.records.store(self.records.load(Relaxed) + 1, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
+    }
+
+    /// Records and bytes handed over under this claim.
+    pub fn counted(&self) -> (u64, u64) {
+        (self.records.load(Relaxed), self.bytes.load(Relaxed))
+    }
+}
+
+/// Moves a position that has one writer up to `next`.
+#[inline]
+fn raise(position: &AtomicI64, next: i64) {
+    if position.load(Relaxed) < next {
+        position.store(next, Release);
+    }
+}

@@ -1,0 +1,118 @@
+//! The gate and the positions of one claim.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::group::{Generation, SessionNumber};
+use kafka_troupe_proto::zk::ConsumerThreadId;
+
+use super::{Claim, Gate, Joint, NO_VERSION, OwnedPartition, Position};
+use crate::lease::BootInstant;
+use crate::lease::{Lease, SessionEpoch};
+use crate::stream_queue::Credit;
+
+const SESSION: SessionEpoch = SessionEpoch(1);
+
+fn claim(offset: Option<i64>) -> (Arc<OwnedPartition>, Arc<Lease>) {
+    let lease = Arc::new(Lease::new());
+    lease.extend_to(SESSION, BootInstant::now() + Duration::from_secs(60));
+    let claim = Claim {
+        topic_partition: TopicPartition::new("t", 0),
+        generation: Generation(1),
+        session: SessionNumber(7),
+        epoch: SESSION,
+        thread: ConsumerThreadId::new("g_a", 0),
+        appeared: false,
+        position: Position { offset, version: NO_VERSION },
+    };
+    let credit = Arc::new(Credit::new(2, 1 << 20));
+    (Arc::new(OwnedPartition::new(claim, credit, Arc::clone(&lease))), lease)
+}
+
+#[test]
+fn a_record_is_handed_over_only_under_the_lease_of_its_own_session() {
+    let (partition, lease) = claim(Some(0));
+    assert_eq!(partition.enter(), Gate::Open);
+    partition.leave();
+    lease.close(SESSION);
+    assert_eq!(partition.enter(), Gate::Fenced);
+    // the next session's lease does not cover a claim of the last one
+    lease.extend_to(SessionEpoch(2), BootInstant::now() + Duration::from_secs(60));
+    assert_eq!(partition.enter(), Gate::Fenced);
+    partition.close();
+    assert_eq!(partition.enter(), Gate::Closed);
+}
+
+#[actix::test]
+async fn draining_waits_for_the_record_in_hand_and_is_bounded() {
+    let (partition, _lease) = claim(Some(0));
+    assert!(partition.drained(Duration::ZERO).await, "nothing is in hand");
+    assert_eq!(partition.enter(), Gate::Open);
+    partition.close();
+    assert!(!partition.drained(Duration::from_millis(5)).await, "the handler is not done");
+    let waiting = {
+        let partition = Arc::clone(&partition);
+        actix::spawn(async move { partition.drained(Duration::from_secs(60)).await })
+    };
+    tokio::task::yield_now().await;
+    partition.leave();
+    assert!(waiting.await.unwrap());
+}
+
+#[test]
+fn chunks_overlap_repeat_and_leave_gaps() {
+    let (partition, _lease) = claim(Some(10));
+    assert_eq!(partition.take_in(10, 20), Joint::Next);
+    // a fetcher that began anew at 10, before the chunk above was taken in
+    assert_eq!(partition.take_in(10, 15), Joint::Repeated);
+    assert_eq!(partition.take_in(15, 25), Joint::Next);
+    assert_eq!(partition.fetched(), 25);
+    // rewound while a chunk of the old position was on its way
+    partition.advance_delivered(12);
+    partition.ack(12);
+    assert_eq!(partition.rewind(), 12);
+    assert_eq!(partition.take_in(25, 30), Joint::Gap);
+    assert_eq!(partition.fetched(), 12);
+    assert_eq!(partition.take_in(12, 30), Joint::Next);
+}
+
+#[test]
+fn positions_never_go_back_but_for_a_reset() {
+    let (partition, _lease) = claim(Some(10));
+    partition.advance_delivered(20);
+    partition.ack(20);
+    partition.ack(15);
+    partition.advance_delivered(5);
+    assert_eq!((partition.delivered(), partition.acked()), (20, 20));
+    partition.reset(3);
+    assert_eq!((partition.fetched(), partition.delivered(), partition.acked()), (3, 3, 3));
+}
+
+#[test]
+fn lag_is_known_after_the_first_fetch_and_never_negative() {
+    let (partition, _lease) = claim(None);
+    assert_eq!(partition.lag(), None);
+    partition.set_high_watermark(5);
+    assert_eq!(partition.lag(), None, "no position yet");
+    partition.reset(9);
+    assert_eq!(partition.lag(), Some(0));
+    partition.set_high_watermark(12);
+    assert_eq!(partition.lag(), Some(3));
+}
+
+#[test]
+fn a_renewed_claim_begins_at_the_acknowledged_position() {
+    let (partition, _lease) = claim(Some(10));
+    partition.set_committed(10, 4);
+    partition.take_in(10, 40);
+    partition.advance_delivered(15);
+    partition.ack(14);
+    partition.close();
+    let renewed = partition.renewed();
+    assert_eq!(
+        (renewed.fetched(), renewed.acked(), renewed.committed(), renewed.offset_version()),
+        (14, 14, 10, 4)
+    );
+    assert_eq!((partition.enter(), renewed.enter()), (Gate::Closed, Gate::Open));
+}
