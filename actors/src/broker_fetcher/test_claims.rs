@@ -1,0 +1,58 @@
+//! Claims and streams for unit tests.
+
+use std::sync::Arc;
+
+use actix::{Actor, ActorContext, Addr, Context, Handler, Message};
+use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::group::{Generation, SessionNumber};
+use kafka_troupe_proto::zk::ConsumerThreadId;
+
+use crate::fetcher_manager::Assigned;
+use crate::lease::{Lease, SessionEpoch};
+use crate::registry::{Claim, NO_VERSION, OwnedPartition, Position};
+use crate::stream_queue::{Credit, FetchedChunk};
+
+/// A stream that drops what it gets.
+pub(crate) struct Sink;
+
+impl Actor for Sink {
+    type Context = Context<Self>;
+}
+
+impl Handler<FetchedChunk> for Sink {
+    type Result = ();
+
+    fn handle(&mut self, _: FetchedChunk, _: &mut Context<Self>) {}
+}
+
+/// End.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct End;
+
+impl Handler<End> for Sink {
+    type Result = ();
+
+    fn handle(&mut self, _: End, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+}
+
+/// A claim of `topic-partition` at `committed`, with room for `chunks`.
+pub(crate) fn claim(partition: i32, committed: Option<i64>, credit: &Arc<Credit>) -> Arc<OwnedPartition> {
+    let claim = Claim {
+        topic_partition: TopicPartition::new("topic", partition),
+        generation: Generation(1),
+        session: SessionNumber(1),
+        epoch: SessionEpoch(1),
+        thread: ConsumerThreadId::new("group_host", 0),
+        appeared: false,
+        position: Position { offset: committed, version: NO_VERSION },
+    };
+    Arc::new(OwnedPartition::new(claim, Arc::clone(credit), Arc::new(Lease::new())))
+}
+
+/// As [`claim`], for a stream.
+pub(crate) fn assigned(partition: &Arc<OwnedPartition>, stream: &Addr<Sink>) -> Assigned {
+    Assigned { partition: Arc::clone(partition), stream: stream.clone().recipient() }
+}

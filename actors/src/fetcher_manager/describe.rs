@@ -1,0 +1,66 @@
+//! What fetching looks like from outside, for the metrics.
+
+use actix::{Message, MessageResponse};
+use kafka_troupe_proto::TopicPartition;
+
+use super::placements::Placements;
+
+/// How does fetching stand?
+#[derive(Message)]
+#[rtype(result = "FetchingStatus")]
+pub struct Describe;
+
+/// How fetching stands.
+#[derive(Clone, Debug, MessageResponse)]
+#[non_exhaustive]
+pub struct FetchingStatus {
+    /// Messages that the manager has handled.
+    pub messages: u64,
+    /// Brokers that have been fetched from, by id.
+    pub brokers: Vec<BrokerStatus>,
+    /// Partitions that no fetcher has now.
+    pub waiting: Vec<WaitingPartition>,
+}
+
+/// One broker's fetcher. Counters go on over its restarts.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BrokerStatus {
+    /// `broker.id`.
+    pub broker: i32,
+    /// `host:port`.
+    pub address: String,
+    /// Whether the last request was answered and the fetcher still runs.
+    pub connected: bool,
+    /// Partitions that it fetches.
+    pub partitions: usize,
+    /// Fetch requests answered.
+    pub requests: u64,
+    /// Bytes of record sets received.
+    pub bytes: u64,
+    /// How often the fetcher came back after a panic.
+    pub restarts: u64,
+    /// The last failure of its connection, in words.
+    pub last_error: Option<String>,
+}
+
+/// A partition that is not being fetched.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WaitingPartition {
+    /// Which.
+    pub partition: TopicPartition,
+    /// It is not tried again until it is started anew.
+    pub failed: bool,
+    /// The last that went wrong with it, if anything.
+    pub why: Option<String>,
+}
+
+pub(super) fn waiting(placements: &Placements) -> Vec<WaitingPartition> {
+    let waiting = placements.not_fetching().map(|(partition, failed, why)| WaitingPartition {
+        partition: partition.clone(),
+        failed,
+        why: why.map(str::to_owned),
+    });
+    waiting.collect()
+}

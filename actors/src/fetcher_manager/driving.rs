@@ -1,0 +1,196 @@
+//! Does what is due: looks up leaders, has positions made, hands partitions to fetchers.
+
+use super::*;
+use crate::fetcher_manager::leaders::{Leaders, find_leaders};
+use crate::fetcher_manager::placements::{Found, GivenBack, Positionless};
+use crate::fetcher_manager::positions::{NewPosition, Resolution, resolve};
+
+impl FetcherManager {
+    /// Called after every message: does what can be done now, and sets the alarm for what cannot.
+    pub(super) fn drive(&mut self, ctx: &mut Context<Self>) {
+        let placements = &self.placements;
+        self.fetchers.stop_idle(|broker| placements.is_fetching_at(broker));
+        self.look_up_leaders(ctx);
+        self.set_alarm(ctx);
+    }
+
+    fn set_alarm(&mut self, ctx: &mut Context<Self>) {
+        if let Some(alarm) = self.alarm.take() {
+            ctx.cancel_future(alarm);
+        }
+        // without brokers there is nothing to wake up for: SetBrokers drives
+        if self.looking_up || self.brokers.is_empty() {
+            return;
+        }
+        self.alarm = self.placements.next_due().map(|due| {
+            let delay = due.saturating_duration_since(Instant::now());
+            ctx.run_later(delay, |act, ctx| {
+                act.alarm = None;
+                act.drive(ctx);
+            })
+        });
+    }
+
+    fn look_up_leaders(&mut self, ctx: &mut Context<Self>) {
+        let topics = self.placements.due_topics(Instant::now());
+        if self.looking_up || self.brokers.is_empty() || topics.is_empty() {
+            return;
+        }
+        self.looking_up = true;
+        let lookup = find_leaders(self.in_turn(), self.settings.connect.clone(), topics.clone());
+        ctx.spawn(lookup.into_actor(self).map(move |found, act, ctx| {
+            act.looking_up = false;
+            match found {
+                Ok((answered, leaders)) => act.leaders_found(answered, &leaders, &topics, ctx),
+                Err(why) => act.lookup_failed(&why),
+            }
+            act.drive(ctx);
+        }));
+    }
+
+    /// The brokers, from the one that answered last.
+    fn in_turn(&self) -> Vec<BrokerAddress> {
+        let later = self.brokers.range(self.ask_first..);
+        later.chain(self.brokers.range(..self.ask_first)).map(|(_, broker)| broker.clone()).collect()
+    }
+
+    fn leaders_found(
+        &mut self,
+        answered: i32,
+        leaders: &Leaders,
+        topics: &std::collections::BTreeSet<Arc<str>>,
+        ctx: &mut Context<Self>,
+    ) {
+        self.ask_first = answered;
+        self.lookup_error = None;
+        for broker in leaders.brokers.clone() {
+            self.learn_address(broker, "metadata");
+        }
+        let leader_of = |key: &TopicPartition| {
+            let broker = leaders.of(key)?;
+            let known = self.brokers.contains_key(&broker);
+            if known { Ok(broker) } else { Err(format!("its leader {broker} has no known address")) }
+        };
+        let found = self.placements.leaders_found(topics, leader_of, Instant::now(), self.retry_at());
+        self.place(found, ctx);
+    }
+
+    fn lookup_failed(&mut self, why: &str) {
+        if self.lookup_error.as_deref() != Some(why) {
+            tracing::warn!(why, "no broker answered the lookup of leaders");
+            self.lookup_error = Some(why.to_owned());
+        }
+        // the next round begins with another broker
+        self.ask_first = self.ask_first.saturating_add(1);
+        self.placements.lookup_failed(Instant::now(), self.retry_at(), why);
+    }
+
+    fn place(&mut self, found: Found, ctx: &mut Context<Self>) {
+        for (partition, why) in found.leaderless {
+            tracing::warn!(%partition, why, "partition waits for a leader");
+        }
+        for (broker, partitions) in found.fetch {
+            self.hand_over(broker, partitions, ctx);
+        }
+        for (broker, positionless) in found.resolve {
+            self.make_positions(broker, positionless, ctx);
+        }
+    }
+
+    /// Gives partitions to a broker's fetcher, which is created if need be.
+    fn hand_over(&mut self, broker: i32, partitions: Vec<Assigned>, ctx: &mut Context<Self>) {
+        if let Some(address) = self.brokers.get(&broker) {
+            self.fetchers.ensure(address, &ctx.address());
+        } else if !self.fetchers.runs(broker) {
+            self.placements.fetcher_gone(broker, "its leader is not registered any more", self.retry_at());
+            return;
+        }
+        self.fetchers.send(broker, AddPartitions(partitions));
+    }
+
+    fn make_positions(&mut self, broker: i32, positionless: Vec<Positionless>, ctx: &mut Context<Self>) {
+        // it has an address: its partitions would have waited otherwise
+        let Some(address) = self.brokers.get(&broker).cloned() else { return };
+        let made = resolve(address, Arc::clone(&self.settings), self.store.clone(), positionless);
+        ctx.spawn(made.into_actor(self).map(move |resolutions, act, ctx| {
+            for resolution in resolutions {
+                act.resolved(broker, resolution, ctx);
+            }
+            act.drive(ctx);
+        }));
+    }
+
+    fn resolved(
+        &mut self,
+        broker: i32,
+        Resolution { partition, outcome }: Resolution,
+        ctx: &mut Context<Self>,
+    ) {
+        match outcome {
+            Ok(position) => {
+                if let Some(assigned) = self.placements.resolved(broker, &partition) {
+                    apply(&partition, &position);
+                    self.hand_over(broker, vec![assigned], ctx);
+                }
+            }
+            Err((disposition, why)) => {
+                self.partition_failed(&Place::Resolving { broker }, &partition, disposition, &why);
+            }
+        }
+    }
+
+    /// See [`Placements::failed`].
+    pub(super) fn partition_failed(
+        &mut self,
+        at: &Place,
+        partition: &Arc<OwnedPartition>,
+        disposition: Disposition,
+        why: &str,
+    ) -> GivenBack {
+        let given_back = self.placements.failed(at, partition, disposition, why, self.retry_at());
+        let key = &partition.topic_partition;
+        match (given_back, disposition) {
+            (GivenBack::Stale | GivenBack::Again, _) => {}
+            (GivenBack::News, Disposition::Fatal) => {
+                tracing::error!(partition = %key, why, "partition failed, and is not fetched until it is started again");
+            }
+            (GivenBack::News, _) => tracing::warn!(partition = %key, ?disposition, why, "partition failed"),
+        }
+        given_back
+    }
+
+    /// Takes in the brokers that are registered. One that is registered as before keeps the address that metadata
+    /// told, which may be another listener's.
+    pub(super) fn registered(&mut self, brokers: Vec<BrokerAddress>) {
+        let before = std::mem::take(&mut self.registered);
+        self.registered = brokers.into_iter().map(|broker| (broker.id, broker)).collect();
+        self.brokers.retain(|id, _| self.registered.contains_key(id));
+        for (id, broker) in self.registered.clone() {
+            if before.get(&id) != Some(&broker) || !self.brokers.contains_key(&id) {
+                self.learn_address(broker, "zookeeper");
+            }
+        }
+    }
+
+    /// Takes a broker in; its fetcher is replaced if it has moved.
+    fn learn_address(&mut self, broker: BrokerAddress, why: &'static str) {
+        if self.fetchers.drop_moved(&broker) {
+            tracing::info!(broker = broker.id, host = broker.host, port = broker.port, why, "broker moved");
+            self.placements.fetcher_gone(broker.id, "its broker moved", Instant::now());
+        }
+        self.brokers.insert(broker.id, broker);
+    }
+}
+
+/// The one place where a position may go down.
+fn apply(partition: &OwnedPartition, NewPosition { offset, rule }: &NewPosition) {
+    let (old, new) = (partition.fetched(), *offset);
+    let tp = &partition.topic_partition;
+    if old < 0 {
+        tracing::info!(partition = %tp, new, why = %rule, "position made");
+    } else {
+        // there was one, and the broker has no such records any more
+        tracing::warn!(partition = %tp, old, new, why = %rule, "position made");
+    }
+    partition.reset(new);
+}

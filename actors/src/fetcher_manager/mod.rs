@@ -1,0 +1,259 @@
+//! # FetcherManager: which broker serves which partition
+//!
+//! Finds leaders, makes positions that are not known (`auto.offset.reset`), and keeps one
+//! [`BrokerFetcher`](crate::broker_fetcher::BrokerFetcher) per broker that leads a partition of ours.
+//!
+//! *Mailbox*: requests [`StartFetching`], [`StopFetching`], [`SetBrokers`], [`Describe`], [`Stop`]; events
+//! [`PartitionsFailed`], [`ChildExited`]; and the ends of its own I/O: leaders found, positions made.
+//!
+//! *State*: where each partition stands (`placements.rs`: leaderless, position being made, fetching, failed), the
+//! brokers, and the fetchers that run. `drive` looks at these after every message and does what is due.
+//!
+//! *Supervision*: a child of the consumer system. A fetcher that exits gives its partitions back: their
+//! [`fetched`](OwnedPartition::fetched) offsets are the truth. When the manager ends, for whatever reason, its
+//! fetchers end as well.
+//!
+//! *Talks to*: brokers (Metadata, ListOffsets, on connections of their own that live for one request); its fetchers;
+//! the [`OffsetCommitter`](crate::offset_committer) ([`CommitReset`](crate::offset_committer::CommitReset)).
+//!
+//! # Rules
+//! * Whatever fails waits `refresh.leader.backoff.ms`, then its leader is looked up; others go on meanwhile.
+//! * One Metadata request is in flight, to the broker that answered the last, then to the next.
+//! * A position that was made is stored before its first record is fetched (rule 8), and nothing else lowers one.
+
+mod describe;
+mod driving;
+mod fetchers;
+mod leaders;
+mod placements;
+mod positions;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix::prelude::*;
+use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::kafka::error_code::Disposition;
+
+use crate::broker_fetcher::{AddPartitions, RemovePartitions};
+use crate::registry::OwnedPartition;
+use crate::stream_queue::FetchedChunk;
+use crate::supervise::{ChildExited, ExitGuard};
+pub use describe::{BrokerStatus, Describe, FetchingStatus, WaitingPartition};
+use fetchers::Fetchers;
+use placements::{GivenBack, Place, Placements};
+pub use positions::ResetStore;
+pub use settings::FetchSettings;
+
+/// A partition to be fetched, and the stream that gets its chunks.
+#[derive(Clone)]
+pub struct Assigned {
+    /// The claim; its [`fetched`](OwnedPartition::fetched) offset is where fetching begins, or none.
+    pub partition: Arc<OwnedPartition>,
+    /// The stream's mailbox.
+    pub stream: Recipient<FetchedChunk>,
+}
+
+/// Begin to fetch these, or begin again at their (rewound) offset. An earlier claim of the same partition is
+/// replaced.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct StartFetching(pub Vec<Assigned>);
+
+/// Stop fetching these. Chunks that are still on their way are refused by the partition's closed gate.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct StopFetching(pub Vec<TopicPartition>);
+
+/// A broker's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokerAddress {
+    /// `broker.id`.
+    pub id: i32,
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+/// The brokers that are registered now; a broker that came back on another port is dialled there.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct SetBrokers(pub Vec<BrokerAddress>);
+
+/// Claim, disposition and the reason in words.
+pub type FailedPartition = (Arc<OwnedPartition>, Disposition, String);
+
+/// A fetcher gives partitions back, each with what is to be done about it.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct PartitionsFailed {
+    /// The broker.
+    pub broker: i32,
+    /// Claim, disposition and the reason in words.
+    pub partitions: Vec<FailedPartition>,
+}
+
+/// End, with all fetchers.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Stop;
+
+/// Which broker serves which partition.
+pub struct FetcherManager {
+    settings: Arc<FetchSettings>,
+    store: ResetStore,
+    /// Tells the parent when we are gone without having been told to.
+    guard: ExitGuard,
+    placements: Placements,
+    /// Where to dial, by id: from ZooKeeper and from metadata, whichever changed last.
+    brokers: BTreeMap<i32, BrokerAddress>,
+    /// As ZooKeeper had them last.
+    registered: BTreeMap<i32, BrokerAddress>,
+    fetchers: Fetchers,
+    /// A Metadata request is in flight.
+    looking_up: bool,
+    /// The broker to ask first: the one that answered last.
+    ask_first: i32,
+    /// Why the last lookup failed, so that it is logged once.
+    lookup_error: Option<String>,
+    /// Wakes us for the next lookup.
+    alarm: Option<SpawnHandle>,
+    /// Messages handled, for the metrics.
+    messages: u64,
+}
+
+impl FetcherManager {
+    /// A manager without partitions and brokers. Its fetchers run on `arbiter`.
+    pub fn new(settings: FetchSettings, store: ResetStore, arbiter: ArbiterHandle, guard: ExitGuard) -> Self {
+        let settings = Arc::new(settings);
+        Self {
+            fetchers: Fetchers::new(Arc::clone(&settings), arbiter),
+            settings,
+            store,
+            guard,
+            placements: Placements::default(),
+            brokers: BTreeMap::new(),
+            registered: BTreeMap::new(),
+            looking_up: false,
+            ask_first: i32::MIN,
+            lookup_error: None,
+            alarm: None,
+            messages: 0,
+        }
+    }
+
+    #[cfg(feature = "chaos")]
+    pub(crate) fn crash_fetchers(&self) {
+        for broker in self.fetchers.brokers() {
+            self.fetchers.send(broker, crate::chaos::Crash);
+        }
+    }
+
+    /// When what fails now is tried again.
+    fn retry_at(&self) -> Instant {
+        Instant::now() + self.settings.leader_backoff
+    }
+}
+
+impl Actor for FetcherManager {
+    type Context = Context<Self>;
+}
+
+impl Handler<StartFetching> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, StartFetching(assigned): StartFetching, ctx: &mut Context<Self>) {
+        self.messages += 1;
+        for assigned in assigned {
+            let key = assigned.partition.topic_partition.clone();
+            if let Some(broker) = self.placements.start(assigned, Instant::now()) {
+                self.fetchers.send(broker, RemovePartitions(vec![key]));
+            }
+        }
+        self.drive(ctx);
+    }
+}
+
+impl Handler<StopFetching> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, StopFetching(partitions): StopFetching, ctx: &mut Context<Self>) {
+        self.messages += 1;
+        let mut by_broker: BTreeMap<i32, Vec<TopicPartition>> = BTreeMap::new();
+        for partition in partitions {
+            if let Some(broker) = self.placements.stop(&partition) {
+                by_broker.entry(broker).or_default().push(partition);
+            }
+        }
+        for (broker, partitions) in by_broker {
+            self.fetchers.send(broker, RemovePartitions(partitions));
+        }
+        self.drive(ctx);
+    }
+}
+
+impl Handler<SetBrokers> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, SetBrokers(brokers): SetBrokers, ctx: &mut Context<Self>) {
+        self.messages += 1;
+        self.registered(brokers);
+        self.drive(ctx);
+    }
+}
+
+impl Handler<PartitionsFailed> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, failed: PartitionsFailed, ctx: &mut Context<Self>) {
+        self.messages += 1;
+        let at = Place::Fetching { broker: failed.broker };
+        let mut given_back = failed.partitions;
+        given_back.retain(|(partition, disposition, why)| {
+            self.partition_failed(&at, partition, *disposition, why) != GivenBack::Stale
+        });
+        // an earlier life of the fetcher may have given back what the present one has
+        let keys = given_back.iter().map(|(partition, ..)| partition.topic_partition.clone());
+        self.fetchers.send(failed.broker, RemovePartitions(keys.collect()));
+        self.drive(ctx);
+    }
+}
+
+impl Handler<ChildExited> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, exited: ChildExited, ctx: &mut Context<Self>) {
+        self.messages += 1;
+        if let Some((broker, delay)) = self.fetchers.exited(&exited) {
+            self.placements.fetcher_gone(broker, "its fetcher exited", Instant::now() + delay);
+        }
+        self.drive(ctx);
+    }
+}
+
+impl Handler<Describe> for FetcherManager {
+    type Result = FetchingStatus;
+
+    fn handle(&mut self, _: Describe, _: &mut Context<Self>) -> FetchingStatus {
+        self.messages += 1;
+        FetchingStatus {
+            messages: self.messages,
+            brokers: self.fetchers.describe(),
+            waiting: describe::waiting(&self.placements),
+        }
+    }
+}
+
+impl Handler<Stop> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, _: Stop, ctx: &mut Context<Self>) {
+        self.messages += 1;
+        // here and not in `stopped`, which actix calls after a panic as well
+        self.guard.dismiss();
+        ctx.stop();
+    }
+}
