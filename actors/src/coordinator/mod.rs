@@ -1,0 +1,317 @@
+//! # RebalanceCoordinator: which partitions are ours
+//!
+//! Turns everything that happens to the group into inputs of [`group::Machine`](Machine), and its effects into
+//! messages. It decides nothing itself, waits for nothing, and no record passes through it.
+//!
+//! - *Mailbox*: requests [`DescribeGroup`], [`WaitRegistered`], [`Shutdown`]; events [`SessionEvent`] (session up,
+//!   suspended, expired, children or data of a node changed), [`PartitionsLost`], [`PeerRestarted`].
+//! - *State*: the machine; partitions whose position is being read; traces of past rebalances.
+//! - *Supervision*: restarted by the `ConsumerSystem` after a panic. The new one stops what the old one ran, reads
+//!   which owner nodes are our session's, and goes on from there ([`Machine::adopt`]).
+//! - *Talks to*: `ZkSession` (all znodes), `OffsetCommitter` (positions, last flush), `FetcherManager` (start, stop,
+//!   brokers), `StreamQueue` (forget chunks).
+
+mod effects;
+mod recovery;
+mod report;
+mod snapshot;
+mod znodes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::config::ConsumerConfig;
+use kafka_troupe_proto::group::{
+    Effect, Generation, Input, Machine, Phase, Reason, SessionNumber, Settings, Strategy,
+};
+use kafka_troupe_proto::schemas::rebalance::v1::RebalanceTrace;
+use kafka_troupe_proto::zk::registration::Subscription;
+use kafka_troupe_proto::zk::{ConsumerId, paths, paths::GroupPaths};
+use tokio::sync::{Mutex, oneshot};
+
+use crate::fetcher_manager::FetcherManager;
+use crate::lease::Lease;
+use crate::offset_committer::{OffsetCommitter, PartitionsLost};
+use crate::registry::TopicRegistry;
+use crate::stream_queue::Streams;
+use crate::supervise::{ExitGuard, Slot};
+use crate::zk_session::{self, SessionEpoch, SessionEvent, ZkSession};
+
+use report::Traces;
+use znodes::Znodes;
+
+/// How the group stands, as seen from here.
+#[derive(Message)]
+#[rtype(result = "GroupStatus")]
+pub struct DescribeGroup;
+
+/// Answers when this member is registered for the first time, or with why it could not be.
+#[derive(Message)]
+#[rtype(result = "Result<SessionNumber, String>")]
+pub struct WaitRegistered;
+
+/// Stop, flush and release everything; answered when that is done.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Shutdown;
+
+/// Another actor was restarted: what it knew must be told or read again.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct PeerRestarted;
+
+/// What the coordinator reports.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct GroupStatus {
+    /// What the machine waits for.
+    pub phase: Phase,
+    /// The current rebalance.
+    pub generation: Generation,
+    /// Rebalances that were carried through.
+    pub rebalances: u64,
+    /// The last of them, oldest first.
+    pub traces: Vec<RebalanceTrace>,
+    /// Why whole ownership has been missing for too long, while it is.
+    pub failing: Option<String>,
+    /// Messages that this actor has handled.
+    pub messages: u64,
+}
+
+/// What a coordinator is made of.
+pub struct CoordinatorParts {
+    /// The consumer's configuration.
+    pub config: Arc<ConsumerConfig>,
+    /// Our id: the name of our node under `ids`.
+    pub consumer_id: ConsumerId,
+    /// What we register.
+    pub subscription: Subscription,
+    /// What we own, shared.
+    pub registry: Arc<TopicRegistry>,
+    /// Guards every hand-over.
+    pub lease: Arc<Lease>,
+    /// Where records go.
+    pub streams: Arc<Streams>,
+    /// The session actor.
+    pub session: Slot<ZkSession>,
+    /// The fetcher manager.
+    pub fetchers: Slot<FetcherManager>,
+    /// The committer.
+    pub committer: Slot<OffsetCommitter>,
+    /// Tells the parent of a panic.
+    pub guard: ExitGuard,
+}
+
+/// See the [module's page](self).
+pub struct RebalanceCoordinator {
+    parts: CoordinatorParts,
+    machine: Machine,
+    znodes: Znodes,
+    /// The machine's clock: milliseconds since this.
+    epoch: Instant,
+    /// The session of our registration, by the session actor's count.
+    session: SessionEpoch,
+    /// The last session that was reported up.
+    seen: Option<SessionEpoch>,
+    /// Claimed, and the position is being read: the rebalance that asked for it.
+    starting: BTreeMap<TopicPartition, Generation>,
+    /// Those that the last read found to concern us, whose nodes are watched.
+    topics: BTreeSet<Arc<str>>,
+    /// Whose turn it is at each owner node.
+    turns: BTreeMap<TopicPartition, Arc<Mutex<()>>>,
+    traces: Traces,
+    waiting: Vec<oneshot::Sender<Result<SessionNumber, String>>>,
+    leaving: Vec<oneshot::Sender<()>>,
+    messages: u64,
+}
+
+impl RebalanceCoordinator {
+    /// A coordinator that is not started yet.
+    pub fn new(parts: CoordinatorParts) -> Self {
+        let paths = GroupPaths::new(&parts.config.group_id);
+        Self {
+            machine: Machine::new(settings(&parts)),
+            znodes: Znodes::new(paths, parts.session.clone()),
+            epoch: Instant::now(),
+            session: SessionEpoch::default(),
+            seen: None,
+            starting: BTreeMap::new(),
+            topics: BTreeSet::new(),
+            turns: BTreeMap::new(),
+            traces: Traces::default(),
+            waiting: Vec::new(),
+            leaving: Vec::new(),
+            messages: 0,
+            parts,
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The one way into the machine: an input in, its effects out, in order.
+    fn take(&mut self, input: Input, ctx: &mut Context<Self>) {
+        let effects = self.machine.step(self.now(), input);
+        for effect in effects {
+            self.run(effect, ctx);
+        }
+    }
+
+    /// Runs I/O beside the actor; its result is the machine's next input.
+    fn spawn_input(&self, io: impl Future<Output = Input> + 'static, ctx: &mut Context<Self>) {
+        ctx.spawn(io.into_actor(self).map(|input, this, ctx| this.take(input, ctx)));
+    }
+
+    fn session_event(&mut self, event: SessionEvent, ctx: &mut Context<Self>) {
+        match event {
+            SessionEvent::Connected { session } if self.seen == Some(session) => {
+                self.take(Input::Reconnected, ctx);
+            }
+            SessionEvent::Connected { session } => {
+                self.seen = Some(session);
+                self.take(Input::SessionStarted, ctx);
+            }
+            SessionEvent::Expired { .. } => self.take(Input::SessionExpired, ctx),
+            SessionEvent::ChildrenChanged { path } | SessionEvent::DataChanged { path } => {
+                self.changed(&path, ctx);
+            }
+            SessionEvent::RegistrationMissing => self.take(Input::RegistrationMissing, ctx),
+            SessionEvent::Failed { why } => self.answer_registered(&Err(why.to_string())),
+            // the lease stops delivery by itself
+            SessionEvent::Suspended => {
+                tracing::warn!("zookeeper connection lost; delivery goes on until the lease ends");
+            }
+        }
+    }
+
+    /// A watched node changed: a trigger, or news of one owner node.
+    fn changed(&mut self, path: &str, ctx: &mut Context<Self>) {
+        if let Some(partition) = self.znodes.owner_partition(path) {
+            if let Some(session) = self.machine.session() {
+                self.run(Effect::ReadOwner { session, partition }, ctx);
+            }
+            return;
+        }
+        let reason = match path {
+            path if path == self.znodes.paths.ids() => Reason::ConsumersChanged,
+            paths::BROKER_IDS => Reason::BrokersChanged,
+            paths::BROKER_TOPICS => Reason::TopicsChanged,
+            _ => Reason::PartitionsChanged,
+        };
+        self.take(Input::Trigger(reason), ctx);
+    }
+
+    fn answer_registered(&mut self, outcome: &Result<SessionNumber, String>) {
+        for waiting in self.waiting.drain(..) {
+            // who asked may have gone
+            let _ = waiting.send(outcome.clone());
+        }
+    }
+}
+
+fn settings(parts: &CoordinatorParts) -> Settings {
+    let config = &parts.config;
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Settings {
+        consumer_id: parts.consumer_id.as_str().to_owned(),
+        strategy: Strategy::configured(config),
+        backoff: millis(config.rebalance_backoff),
+        max_retries: config.rebalance_max_retries.into(),
+        drain: millis(config.drain_timeout),
+    }
+}
+
+impl Actor for RebalanceCoordinator {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        // what an earlier life owned is stopped and found again; then the session's events tell the rest
+        let recovery = recovery::recover(&self.parts, self.znodes.clone());
+        ctx.spawn(recovery.into_actor(self).map(|found, this, ctx| {
+            if let Some(found) = found {
+                this.machine =
+                    Machine::adopt(settings(&this.parts), found.session, found.generation, found.nodes);
+            }
+            this.parts.session.do_send(zk_session::Subscribe(ctx.address().recipient()));
+        }));
+    }
+}
+
+impl Handler<SessionEvent> for RebalanceCoordinator {
+    type Result = ();
+
+    fn handle(&mut self, event: SessionEvent, ctx: &mut Self::Context) {
+        self.messages += 1;
+        self.session_event(event, ctx);
+    }
+}
+
+impl Handler<PartitionsLost> for RebalanceCoordinator {
+    type Result = ();
+
+    fn handle(&mut self, lost: PartitionsLost, ctx: &mut Self::Context) {
+        self.messages += 1;
+        tracing::warn!(partition = %lost.partition, why = lost.why, "partition lost");
+        if let Some(session) = self.machine.session() {
+            self.run(Effect::ReadOwner { session, partition: lost.partition }, ctx);
+        }
+    }
+}
+
+impl Handler<PeerRestarted> for RebalanceCoordinator {
+    type Result = ();
+
+    fn handle(&mut self, _: PeerRestarted, ctx: &mut Self::Context) {
+        self.messages += 1;
+        self.parts.session.do_send(zk_session::Subscribe(ctx.address().recipient()));
+        self.take(Input::Trigger(Reason::Restarted), ctx);
+    }
+}
+
+impl Handler<WaitRegistered> for RebalanceCoordinator {
+    type Result = ResponseFuture<Result<SessionNumber, String>>;
+
+    fn handle(&mut self, _: WaitRegistered, _: &mut Self::Context) -> Self::Result {
+        self.messages += 1;
+        let (answer, outcome) = oneshot::channel();
+        match self.machine.session() {
+            // the receiver is held below
+            Some(session) => drop(answer.send(Ok(session))),
+            None => self.waiting.push(answer),
+        }
+        Box::pin(async { outcome.await.unwrap_or_else(|_| Err("the coordinator ended".to_owned())) })
+    }
+}
+
+impl Handler<DescribeGroup> for RebalanceCoordinator {
+    type Result = MessageResult<DescribeGroup>;
+
+    fn handle(&mut self, _: DescribeGroup, _: &mut Self::Context) -> Self::Result {
+        self.messages += 1;
+        MessageResult(GroupStatus {
+            phase: self.machine.phase(),
+            generation: self.machine.generation(),
+            rebalances: self.traces.settled(),
+            traces: self.traces.last(),
+            failing: self.traces.failing().map(str::to_owned),
+            messages: self.messages,
+        })
+    }
+}
+
+impl Handler<Shutdown> for RebalanceCoordinator {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Shutdown, ctx: &mut Self::Context) -> Self::Result {
+        self.messages += 1;
+        let (answer, done) = oneshot::channel();
+        self.leaving.push(answer);
+        self.take(Input::Shutdown, ctx);
+        // an error means that this actor is gone, and with it what it would have given up
+        Box::pin(async { done.await.unwrap_or(()) })
+    }
+}

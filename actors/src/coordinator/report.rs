@@ -1,0 +1,118 @@
+//! Logs and traces of rebalances.
+
+use std::collections::VecDeque;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::group::Progress;
+use kafka_troupe_proto::schemas::rebalance::v1::{Outcome, Partition, RebalanceTrace, WaitedFor};
+
+/// How many past rebalances are kept.
+const KEPT: usize = 32;
+
+/// Past rebalances, the one under way, and whether it is failing.
+#[derive(Default)]
+pub(super) struct Traces {
+    past: VecDeque<RebalanceTrace>,
+    current: Option<(RebalanceTrace, Instant)>,
+    settled: u64,
+    failing: Option<String>,
+}
+
+impl Traces {
+    pub(super) fn settled(&self) -> u64 {
+        self.settled
+    }
+
+    pub(super) fn last(&self) -> Vec<RebalanceTrace> {
+        self.past.iter().cloned().collect()
+    }
+
+    pub(super) fn failing(&self) -> Option<&str> {
+        self.failing.as_deref()
+    }
+
+    pub(super) fn note(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Started { generation, reasons } => {
+                let reasons: Vec<_> = reasons.iter().map(|reason| reason.as_str().to_owned()).collect();
+                tracing::info!(%generation, why = reasons.join(","), "rebalance begins");
+                self.begin(generation.0, reasons);
+            }
+            Progress::Planned { generation, kept, released, claimed, moved } => {
+                tracing::info!(%generation, kept, released, claimed, moved, "rebalance planned");
+                self.with(|trace| {
+                    (trace.kept, trace.released) = (count(*kept), count(*released));
+                    (trace.claimed, trace.moved) = (count(*claimed), count(*moved));
+                });
+            }
+            Progress::Waiting { generation, holders } => {
+                tracing::info!(%generation, ?holders, "waiting for owners to let go");
+                self.with(|trace| trace.waited_for = holders.iter().map(waited_for).collect());
+            }
+            Progress::Settled { generation, owned } => {
+                tracing::info!(%generation, owned, "rebalance done");
+                self.failing = None;
+                self.settled += 1;
+                self.end(Outcome::Stable, "");
+            }
+            Progress::Failing { generation, why } => {
+                tracing::error!(%generation, why, "whole ownership is missing for too long; still trying");
+                self.failing = Some(why.clone());
+            }
+            Progress::Lost { partitions, why } => {
+                tracing::warn!(partitions = partitions.len(), why, "partitions lost");
+                self.with(|trace| trace.error.clone_from(why));
+            }
+            Progress::Retrying { generation, why } => {
+                tracing::warn!(%generation, why, "rebalance step failed; trying again after rebalance.backoff.ms");
+                self.end(Outcome::BackingOff, why);
+            }
+            unknown => tracing::info!(?unknown, "rebalance"),
+        }
+    }
+
+    /// A rebalance that was begun again before it settled goes on, with more reasons.
+    fn begin(&mut self, generation: u64, reasons: Vec<String>) {
+        match &mut self.current {
+            Some((trace, _)) => {
+                trace.generation = generation;
+                trace.reasons.extend(reasons);
+                trace.reasons.dedup();
+            }
+            None => {
+                let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+                let started_ms = i64::try_from(started).unwrap_or_default();
+                let trace = RebalanceTrace { generation, started_ms, reasons, ..RebalanceTrace::default() };
+                self.current = Some((trace, Instant::now()));
+            }
+        }
+    }
+
+    fn with(&mut self, change: impl FnOnce(&mut RebalanceTrace)) {
+        if let Some((trace, _)) = &mut self.current {
+            change(trace);
+        }
+    }
+
+    fn end(&mut self, outcome: Outcome, error: &str) {
+        if let Some((mut trace, began)) = self.current.take() {
+            trace.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            trace.set_outcome(outcome);
+            error.clone_into(&mut trace.error);
+            if self.past.len() == KEPT {
+                self.past.pop_front();
+            }
+            self.past.push_back(trace);
+        }
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn waited_for((tp, holder): (&TopicPartition, &String)) -> WaitedFor {
+    let partition = Partition { topic: tp.topic.to_string(), partition: tp.partition };
+    WaitedFor { partition: Some(partition), holder: holder.clone() }
+}
