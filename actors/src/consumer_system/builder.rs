@@ -1,0 +1,224 @@
+//! Assembling a member, and the handle by which an application holds it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use actix::prelude::*;
+use kafka_troupe_proto::config::{ConsumerConfig, IsolationLevel, OffsetsStorage};
+use kafka_troupe_proto::zk::ConsumerId;
+use kafka_troupe_proto::zk::topic_filter::TopicFilter;
+
+use super::added::Added;
+use super::subscribed::{self, Subscribed, Topics};
+use super::{ConsumerHandle, ConsumerSystem, Parts, Started};
+use crate::lease::Lease;
+use crate::record::Record;
+use crate::registry::TopicRegistry;
+use crate::stream_queue::{Credit, HandlerFactory, Streams};
+use crate::supervise::Slot;
+use crate::zk_session::{ClientHolder, ZkError, ZooKeeperAsync, port::ZkConnector};
+
+/// Why a member could not start. Nothing of it is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// ZooKeeper cannot be used: names the connect string, or the path.
+    #[error(transparent)]
+    ZooKeeper(#[from] ZkError),
+    /// The member could not register: names the path.
+    #[error("could not join the group: {0}")]
+    Group(String),
+    /// The subscriptions make no sense.
+    #[error("{0}")]
+    Subscription(String),
+    /// A property asks for what Troupe does not do yet.
+    #[error("{property}: {why}")]
+    Unsupported {
+        /// The property.
+        property: &'static str,
+        /// What to do.
+        why: &'static str,
+    },
+}
+
+/// Assembles a [`ConsumerSystem`].
+///
+/// One registration in ZooKeeper holds either topics by name or one filter, so a filter excludes every other
+/// subscription here, as it did in the old consumer; [`ConsumerHandle::subscribe`] adds more.
+pub struct Builder {
+    config: ConsumerConfig,
+    subscribed: Vec<Subscribed>,
+    connector: Arc<dyn ZkConnector>,
+    /// The running system that this is added to.
+    to: Option<Addr<ConsumerSystem>>,
+}
+
+impl Builder {
+    pub(super) fn new(config: ConsumerConfig) -> Self {
+        Self { config, subscribed: Vec::new(), connector: Arc::new(ZooKeeperAsync), to: None }
+    }
+
+    pub(super) fn add_to(mut self, system: Addr<ConsumerSystem>) -> Self {
+        self.to = Some(system);
+        self
+    }
+
+    /// Subscribes handler actors to a topic: `streams` of them, each made by `make` on a thread of its own. Each gets
+    /// the records of its partitions one by one, in order per partition; a record is acknowledged when its handler is
+    /// done, and one that failed is handled again before the next. A handler that panics or stops is made anew.
+    pub fn handle<H>(
+        self,
+        topic: impl Into<String>,
+        streams: u32,
+        make: impl Fn() -> H + Send + Sync + 'static,
+    ) -> Self
+    where
+        H: Actor<Context = Context<H>> + Handler<Record>,
+        <H as Handler<Record>>::Result: 'static,
+    {
+        self.subscribe(Topics::Named(topic.into()), streams, Some(HandlerFactory::new(make)))
+    }
+
+    /// Subscribes handler actors to every topic that a filter allows (`createMessageStreamsByFilter`), those that are
+    /// created later too: `streams` of them in all, each with partitions of every topic. A topic that appears while
+    /// the member runs is read from its beginning. Kafka's own topics are left out, unless `exclude.internal.topics`
+    /// is false.
+    pub fn handle_matching<H>(
+        self,
+        filter: TopicFilter,
+        streams: u32,
+        make: impl Fn() -> H + Send + Sync + 'static,
+    ) -> Self
+    where
+        H: Actor<Context = Context<H>> + Handler<Record>,
+    {
+        self.subscribe(Topics::Matching(filter), streams, Some(HandlerFactory::new(make)))
+    }
+
+    /// Subscribes streams to be pulled: take them with [`ConsumerHandle::streams`].
+    pub fn pull(self, topic: impl Into<String>, streams: u32) -> Self {
+        self.subscribe(Topics::Named(topic.into()), streams, None)
+    }
+
+    /// Subscribes streams to be pulled to every topic that a filter allows, as
+    /// [`handle_matching`](Self::handle_matching) does: take them with [`ConsumerHandle::matching_streams`].
+    pub fn pull_matching(self, filter: TopicFilter, streams: u32) -> Self {
+        self.subscribe(Topics::Matching(filter), streams, None)
+    }
+
+    fn subscribe(mut self, topics: Topics, streams: u32, handler: Option<HandlerFactory>) -> Self {
+        self.subscribed.push(Subscribed { topics, streams, handler });
+        self
+    }
+
+    /// Another ZooKeeper client than the default one.
+    pub fn connector(mut self, connector: Arc<dyn ZkConnector>) -> Self {
+        self.connector = connector;
+        self
+    }
+
+    /// Starts the member and waits until it is registered in its group. Must be called inside an actix `System`.
+    ///
+    /// # Errors
+    /// [`StartError`]: no ensemble at the connect string, a missing chroot, a consumer id in use, a subscription that
+    /// makes no sense. Nothing is left running then. A topic or broker that is missing is no error: it may come, and
+    /// a warning names it.
+    pub async fn start(self) -> Result<ConsumerHandle, StartError> {
+        self.check()?;
+        let (control, fetching) = (Arbiter::new(), Arbiter::new());
+        let mut arbiters = vec![control.handle(), fetching.handle()];
+        let (streams, handlers, stream_arbiters) = self.lay_out(&mut arbiters);
+        let lease = Arc::new(Lease::new());
+        let config = Arc::new(self.config);
+        let parts = Parts {
+            consumer_id: consumer_id(&config),
+            config: Arc::clone(&config),
+            subscription: subscribed::registered(&self.subscribed),
+            registry: Arc::new(TopicRegistry::default()),
+            holder: ClientHolder::new(Arc::clone(&lease)),
+            lease,
+            streams: Arc::clone(&streams),
+            handlers,
+            stream_arbiters,
+            control: control.handle(),
+            fetching: fetching.handle(),
+            connector: Arc::clone(&self.connector),
+            session: Slot::default(),
+            coordinator: Slot::default(),
+            fetchers: Slot::default(),
+            committer: Slot::default(),
+        };
+        let system = ConsumerSystem::start_in_arbiter(&control.handle(), |_| ConsumerSystem::new(parts));
+        let pulled = self.subscribed.into_iter().filter(|it| it.handler.is_none()).collect();
+        let handle = ConsumerHandle::new(system, streams, pulled, arbiters, config, self.connector);
+        match join(&handle, self.to).await {
+            Ok(()) => Ok(handle),
+            Err(error) => {
+                handle.shutdown().await;
+                Err(error)
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), StartError> {
+        subscribed::check(&self.subscribed).map_err(StartError::Subscription)?;
+        if self.config.offsets_storage != OffsetsStorage::Zookeeper {
+            let why = "offsets are stored in ZooKeeper only; set it to zookeeper";
+            return Err(StartError::Unsupported { property: "offsets.storage", why });
+        }
+        if self.config.isolation_level != IsolationLevel::ReadUncommitted {
+            let why = "only read_uncommitted is there";
+            return Err(StartError::Unsupported { property: "isolation.level", why });
+        }
+        Ok(())
+    }
+
+    /// Thread = queue = stream; a stream with a handler has a thread of its own.
+    fn lay_out(
+        &self,
+        arbiters: &mut Vec<ArbiterHandle>,
+    ) -> (Arc<Streams>, BTreeMap<String, HandlerFactory>, BTreeMap<String, ArbiterHandle>) {
+        let (mut streams, mut handlers, mut places) = (Streams::default(), BTreeMap::new(), BTreeMap::new());
+        for Subscribed { topics, streams: count, handler } in &self.subscribed {
+            for index in 0..*count {
+                let chunks = self.config.queued_max_message_chunks as usize;
+                let credit = Credit::new(chunks, self.config.queued_max_bytes as usize);
+                let name = streams.add(topics.name(), index, credit);
+                let place = match handler {
+                    Some(handler) => {
+                        handlers.insert(name.clone(), handler.clone());
+                        let arbiter = Arbiter::new().handle();
+                        arbiters.push(arbiter.clone());
+                        arbiter
+                    }
+                    None => Arbiter::current(),
+                };
+                places.insert(name, place);
+            }
+        }
+        (Arc::new(streams), handlers, places)
+    }
+}
+
+/// Registers; a system that is running then takes the new one under its wing.
+async fn join(handle: &ConsumerHandle, to: Option<Addr<ConsumerSystem>>) -> Result<(), StartError> {
+    let ended = |_| StartError::Group("the consumer system has shut down".to_owned());
+    handle.address().send(Started).await.map_err(ended)??;
+    match to {
+        Some(system) => system.send(Added(handle.clone())).await.map_err(ended)?,
+        None => Ok(()),
+    }
+}
+
+/// `<group>_<host>-<millis>-<hex8>`, or `<group>_<consumer.id>`.
+fn consumer_id(config: &ConsumerConfig) -> ConsumerId {
+    if let Some(id) = &config.consumer_id {
+        return ConsumerId::configured(&config.group_id, id);
+    }
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    // the hasher's keys are the operating system's random numbers
+    let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), millis);
+    ConsumerId::generate(&config.group_id, &host, u64::try_from(millis).unwrap_or_default(), random)
+}

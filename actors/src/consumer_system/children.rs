@@ -1,0 +1,176 @@
+//! Starting and restarting the children.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+
+use super::ConsumerSystem;
+use crate::coordinator::{CoordinatorParts, PeerRestarted, RebalanceCoordinator};
+use crate::fetcher_manager::{Assigned, FetchSettings, FetcherManager, ResetStore, StartFetching};
+use crate::offset_committer::{CommitterParts, OffsetCommitter};
+use crate::registry::OwnedPartition;
+use crate::stream_queue::{StreamHandle, StreamParts, StreamQueue};
+use crate::supervise::ExitGuard;
+use crate::zk_session::{SessionConfig, ZkSession};
+use kafka_troupe_proto::zk::paths::GroupPaths;
+
+const SESSION: &str = "zk-session";
+const COORDINATOR: &str = "rebalance-coordinator";
+const FETCHERS: &str = "fetcher-manager";
+const COMMITTER: &str = "offset-committer";
+const STREAM: &str = "stream-queue/";
+
+impl ConsumerSystem {
+    pub(super) fn start_all(&mut self, ctx: &mut Context<Self>) {
+        self.start_session(ctx);
+        self.start_committer(ctx);
+        self.start_fetchers(ctx);
+        let streams = Arc::clone(&self.parts.streams);
+        for stream in streams.all() {
+            self.start_stream(stream, ctx);
+        }
+        self.start_coordinator(ctx);
+    }
+
+    pub(super) fn restart(&mut self, child: &str, ctx: &mut Context<Self>) {
+        match child {
+            SESSION => {
+                self.start_session(ctx);
+                self.parts.coordinator.do_send(PeerRestarted);
+            }
+            COORDINATOR => self.start_coordinator(ctx),
+            FETCHERS => {
+                self.start_fetchers(ctx);
+                self.fetch_again(|_| true);
+                self.parts.coordinator.do_send(PeerRestarted);
+            }
+            COMMITTER => self.start_committer(ctx),
+            stream => self.restart_stream(stream, ctx),
+        }
+    }
+
+    #[cfg(feature = "chaos")]
+    pub(crate) fn crash(&self, child: &str) {
+        use crate::chaos::{Crash, CrashFetchers};
+        match child {
+            SESSION => self.parts.session.do_send(Crash),
+            COORDINATOR => self.parts.coordinator.do_send(Crash),
+            FETCHERS => self.parts.fetchers.do_send(Crash),
+            COMMITTER => self.parts.committer.do_send(Crash),
+            "broker-fetchers" => self.parts.fetchers.do_send(CrashFetchers),
+            stream => {
+                let its = |queue: &&StreamHandle| stream.strip_prefix(STREAM) == Some(&queue.name);
+                self.parts.streams.all().filter(its).for_each(|stream| stream.queue.do_send(Crash));
+            }
+        }
+    }
+
+    fn guard(&mut self, child: &str, ctx: &mut Context<Self>) -> ExitGuard {
+        let life = self.lives.entry(child.to_owned()).or_default();
+        *life += 1;
+        ExitGuard::new(child, *life, ctx.address().recipient())
+    }
+
+    fn start_session(&mut self, ctx: &mut Context<Self>) {
+        let guard = self.guard(SESSION, ctx);
+        let parts = &self.parts;
+        let config = &parts.config;
+        let session = SessionConfig {
+            servers: config.zookeeper_connect.clone(),
+            session_timeout: config.zookeeper_session_timeout,
+            connection_timeout: config.zookeeper_connection_timeout,
+            operation_timeout: config.zookeeper_session_timeout,
+        };
+        let (connector, holder) = (Arc::clone(&parts.connector), Arc::clone(&parts.holder));
+        parts.session.set(ZkSession::start(&parts.control, session, connector, holder, Some(guard)));
+    }
+
+    fn start_coordinator(&mut self, ctx: &mut Context<Self>) {
+        let guard = self.guard(COORDINATOR, ctx);
+        let parts = &self.parts;
+        let coordinator = CoordinatorParts {
+            config: Arc::clone(&parts.config),
+            consumer_id: parts.consumer_id.clone(),
+            subscription: parts.subscription.clone(),
+            registry: Arc::clone(&parts.registry),
+            lease: Arc::clone(&parts.lease),
+            streams: Arc::clone(&parts.streams),
+            session: parts.session.clone(),
+            fetchers: parts.fetchers.clone(),
+            committer: parts.committer.clone(),
+            guard,
+        };
+        let start = move |_: &mut Context<RebalanceCoordinator>| RebalanceCoordinator::new(coordinator);
+        parts.coordinator.set(RebalanceCoordinator::start_in_arbiter(&parts.control, start));
+    }
+
+    fn start_committer(&mut self, ctx: &mut Context<Self>) {
+        let guard = self.guard(COMMITTER, ctx);
+        let parts = &self.parts;
+        let committer = CommitterParts {
+            paths: GroupPaths::new(&parts.config.group_id),
+            registry: Arc::clone(&parts.registry),
+            session: parts.session.clone(),
+            coordinator: parts.coordinator.clone(),
+            interval: parts.config.auto_commit_enable.then_some(parts.config.auto_commit_interval),
+            guard,
+        };
+        let start = move |_: &mut Context<OffsetCommitter>| OffsetCommitter::new(committer);
+        parts.committer.set(OffsetCommitter::start_in_arbiter(&parts.control, start));
+    }
+
+    fn start_fetchers(&mut self, ctx: &mut Context<Self>) {
+        let guard = self.guard(FETCHERS, ctx);
+        let parts = &self.parts;
+        let settings = FetchSettings::from(&*parts.config);
+        let (store, arbiter) = (ResetStore::slot(parts.committer.clone()), parts.fetching.clone());
+        let start =
+            move |_: &mut Context<FetcherManager>| FetcherManager::new(settings, store, arbiter, guard);
+        parts.fetchers.set(FetcherManager::start_in_arbiter(&parts.control, start));
+    }
+
+    fn start_stream(&mut self, stream: &StreamHandle, ctx: &mut Context<Self>) {
+        let guard = self.guard(&format!("{STREAM}{}", stream.name), ctx);
+        let parts = StreamParts {
+            name: stream.name.clone(),
+            credit: Arc::clone(&stream.credit),
+            handler: self.parts.handlers.get(&stream.name).cloned(),
+            fetchers: self.parts.fetchers.clone(),
+            guard,
+        };
+        let arbiter = self.parts.stream_arbiters.get(&stream.name).unwrap_or(&self.parts.control);
+        let start = move |_: &mut Context<StreamQueue>| StreamQueue::new(parts);
+        stream.queue.set(StreamQueue::start_in_arbiter(arbiter, start));
+    }
+
+    /// The stream's partitions are claimed once more, so that whatever the old life still holds is of no effect.
+    fn restart_stream(&mut self, child: &str, ctx: &mut Context<Self>) {
+        let streams = Arc::clone(&self.parts.streams);
+        let name = child.strip_prefix(STREAM).unwrap_or(child);
+        let Some(stream) = streams.all().find(|stream| stream.name == name) else { return };
+        self.start_stream(stream, ctx);
+        let is_its = |partition: &OwnedPartition| Arc::ptr_eq(&partition.credit, &stream.credit);
+        for partition in self.parts.registry.all().iter().filter(|partition| is_its(partition)) {
+            partition.close();
+            self.parts.registry.insert(Arc::new(partition.renewed()));
+        }
+        self.fetch_again(is_its);
+    }
+
+    /// Has the fetchers go on with what is owned.
+    fn fetch_again(&self, which: impl Fn(&OwnedPartition) -> bool) {
+        let assigned = self.parts.registry.all().into_iter().filter(|partition| which(partition)).filter_map(
+            |partition| {
+                let stream =
+                    self.parts.streams.of(&partition.topic_partition.topic, partition.thread.index())?;
+                let stream = stream.queue.get()?.recipient();
+                Some(Assigned { partition, stream })
+            },
+        );
+        self.parts.fetchers.do_send(StartFetching(assigned.collect()));
+    }
+}
+
+/// How long an actor may take to describe itself.
+pub(super) const DESCRIBE: Duration = Duration::from_secs(1);

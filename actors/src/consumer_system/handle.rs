@@ -1,0 +1,107 @@
+//! A running member, as an application holds it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use actix::prelude::*;
+use kafka_troupe_proto::config::ConsumerConfig;
+use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
+
+use super::subscribed::Subscribed;
+use super::{Builder, Commit, ConsumerSystem, Metrics, Shutdown};
+use crate::offset_committer::CommitError;
+use crate::stream_queue::{KafkaStream, StreamHandle, Streams};
+use crate::zk_session::port::ZkConnector;
+
+/// A running member, as its application holds it. Dropping it does not end the member: [`shutdown`](Self::shutdown)
+/// does.
+#[derive(Clone)]
+pub struct ConsumerHandle {
+    system: Addr<ConsumerSystem>,
+    streams: Arc<Streams>,
+    pulled: Arc<[Subscribed]>,
+    arbiters: Vec<ArbiterHandle>,
+    config: Arc<ConsumerConfig>,
+    connector: Arc<dyn ZkConnector>,
+    /// How often [`subscribe`](Self::subscribe) was called.
+    added: Arc<AtomicU32>,
+}
+
+impl ConsumerHandle {
+    pub(super) fn new(
+        system: Addr<ConsumerSystem>,
+        streams: Arc<Streams>,
+        pulled: Arc<[Subscribed]>,
+        arbiters: Vec<ArbiterHandle>,
+        config: Arc<ConsumerConfig>,
+        connector: Arc<dyn ZkConnector>,
+    ) -> Self {
+        Self { system, streams, pulled, arbiters, config, connector, added: Arc::default() }
+    }
+
+    /// The actor's address, to send [`Metrics`] or [`Shutdown`] from other actors.
+    pub fn address(&self) -> &Addr<ConsumerSystem> {
+        &self.system
+    }
+
+    /// The streams of a topic that was subscribed to with [`Builder::pull`], for one consumer each. Call it once per
+    /// topic: a chunk goes to whichever stream of the same thread asked last.
+    pub fn streams(&self, topic: &str) -> Vec<KafkaStream> {
+        self.pulled(Some(topic))
+    }
+
+    /// The streams of the filter of [`Builder::pull_matching`], for one consumer each, as [`streams`](Self::streams)
+    /// gives those of a topic.
+    pub fn matching_streams(&self) -> Vec<KafkaStream> {
+        self.pulled(None)
+    }
+
+    fn pulled(&self, topic: Option<&str>) -> Vec<KafkaStream> {
+        let asked = self.pulled.iter().filter(|it| it.topics.name() == topic);
+        let indices = asked.flat_map(|it| 0..it.streams);
+        let streams = indices.filter_map(|index| self.streams.get(topic, index));
+        streams.map(|stream: &StreamHandle| KafkaStream::new(stream.queue.clone())).collect()
+    }
+
+    /// Subscribes to more while running: give the builder its subscriptions and start it.
+    ///
+    /// Other members read a registration once and do not watch it, so what is added is registered by a second member
+    /// of the group: with a consumer id of its own (`<consumer.id>.1` and so on, where one is configured), its own
+    /// session, fetchers and streams. It is part of this system: [`metrics`](Self::metrics) show it,
+    /// [`commit`](Self::commit) and [`shutdown`](Self::shutdown) include it. Its own handle gives its streams, and
+    /// shuts down what was added alone.
+    ///
+    /// Where both subscribe to a topic, they share its partitions as any two members do.
+    pub fn subscribe(&self) -> Builder {
+        let mut config = ConsumerConfig::clone(&self.config);
+        let number = self.added.fetch_add(1, Ordering::Relaxed) + 1;
+        config.consumer_id = config.consumer_id.map(|id| format!("{id}.{number}"));
+        Builder::new(config).connector(Arc::clone(&self.connector)).add_to(self.system.clone())
+    }
+
+    /// How the member stands: session, partitions, streams, actors, rebalances.
+    ///
+    /// # Errors
+    /// [`MailboxError`] when the system has shut down.
+    pub async fn metrics(&self) -> Result<StatusSnapshot, MailboxError> {
+        self.system.send(Metrics).await
+    }
+
+    /// Commits what is acknowledged; answers how many offsets were written.
+    ///
+    /// # Errors
+    /// [`CommitError`]: the first that failed; the others are written all the same.
+    pub async fn commit(&self) -> Result<usize, CommitError> {
+        self.system.send(Commit).await.unwrap_or(Err(CommitError::NotRunning))
+    }
+
+    /// Leaves the group: delivery stops, handlers finish (at most `troupe.drain.timeout.ms`), offsets are committed if
+    /// `auto.commit.enable`, partitions are released, the session is closed, the threads end.
+    pub async fn shutdown(&self) {
+        // an error: it has shut down already
+        let _ = self.system.send(Shutdown).await;
+        for arbiter in self.arbiters.iter().rev() {
+            arbiter.stop();
+        }
+    }
+}
