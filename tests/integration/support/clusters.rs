@@ -1,0 +1,41 @@
+//! One cluster per Kafka version for all tests that do not harm servers, and more for those that do.
+
+use std::sync::OnceLock;
+
+use troupe_cluster::{Cluster, ClusterBuilder, KafkaVersion, ZooKeeperVersion};
+
+/// Kafka's path in ZooKeeper.
+pub const CHROOT: &str = "/kafka";
+
+/// A version with the ZooKeeper that it brings.
+pub fn builder(version: KafkaVersion) -> ClusterBuilder {
+    let zookeeper = match version {
+        KafkaVersion::V1_1_1 => ZooKeeperVersion::V3_4_10,
+        _ => ZooKeeperVersion::V3_8_4,
+    };
+    Cluster::builder().kafka(version).zookeeper(zookeeper).chroot(CHROOT)
+}
+
+/// The version's cluster, which all tests share: each takes topics and groups of its own. It ends with the process.
+pub fn shared(version: KafkaVersion) -> &'static Cluster {
+    static OLD: OnceLock<Cluster> = OnceLock::new();
+    static NEW: OnceLock<Cluster> = OnceLock::new();
+    let cluster = match version {
+        KafkaVersion::V1_1_1 => &OLD,
+        _ => &NEW,
+    };
+    cluster.get_or_init(|| builder(version).start().expect("a cluster starts"))
+}
+
+/// Makes a test of each function for each version: `v1_1_1::name` and `v3_9_1::name`.
+#[macro_export]
+macro_rules! on_each_version {
+    ($($name:ident),+ $(,)?) => {
+        mod v1_1_1 {
+            $(#[test] fn $name() { super::$name(troupe_cluster::KafkaVersion::V1_1_1); })+
+        }
+        mod v3_9_1 {
+            $(#[test] fn $name() { super::$name(troupe_cluster::KafkaVersion::V3_9_1); })+
+        }
+    };
+}

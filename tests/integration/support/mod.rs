@@ -1,0 +1,17 @@
+//! What the tests stand on: clusters, members as processes or in this process, and an observer outside of them all.
+
+pub mod clusters;
+pub mod group;
+pub mod history;
+pub mod load;
+pub mod member;
+pub mod scala;
+pub mod system;
+pub mod wait;
+pub mod zk_log;
+pub mod zk_log_file;
+
+/// How often to do what is done a few times here, and 20 times to close an issue: `TROUPE_ROUNDS`, if set.
+pub fn rounds() -> Option<usize> {
+    std::env::var("TROUPE_ROUNDS").ok().map(|rounds| rounds.parse().expect("TROUPE_ROUNDS is a number"))
+}
