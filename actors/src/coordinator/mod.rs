@@ -5,7 +5,8 @@
 //!
 //! - *Mailbox*: requests [`DescribeGroup`], [`WaitRegistered`], [`Shutdown`]; events [`SessionEvent`] (session up,
 //!   suspended, expired, children or data of a node changed), [`PartitionsLost`], [`PeerRestarted`].
-//! - *State*: the machine; partitions whose position is being read; traces of past rebalances.
+//! - *State*: the machine; partitions whose position is being read; whose turn it is at each owner node; traces of past
+//!   rebalances.
 //! - *Supervision*: restarted by the `ConsumerSystem` after a panic. The new one stops what the old one ran, reads
 //!   which owner nodes are our session's, and goes on from there ([`Machine::adopt`]).
 //! - *Talks to*: `ZkSession` (all znodes), `OffsetCommitter` (positions, last flush), `FetcherManager` (start, stop,

@@ -6,7 +6,8 @@
 //!
 //! - *Mailbox*: requests [`NextChunk`], [`Clear`], [`Describe`], [`Stop`]; events [`FetchedChunk`],
 //!   [`ChunkFailed`], [`HandlerGone`].
-//! - *State*: the queue, the one request waiting for it, the handler's factory.
+//! - *State*: the queue, the one request waiting for it, the partitions that it serves and those with a gap to be
+//!   filled, the handler's factory.
 //! - *Supervision*: tells its parent of a panic by an [`ExitGuard`]; restarts its handler, within a budget,
 //!   and then goes on at the acknowledged position.
 //! - *Talks to*: the `FetcherManager`, to fetch a partition again from its acknowledged position.
