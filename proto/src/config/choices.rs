@@ -71,6 +71,17 @@ choice! {
 }
 
 choice! {
+    /// Which topics `exclude.internal.topics` keeps out of filters: `troupe.internal.topics.peers`. Kafka 0.11
+    /// added `__transaction_state`, so mixed groups plan that topic differently.
+    InternalTopicsPeers {
+        /// `before-0.11`: members of Kafka 0.8.2 to 0.10.2, to whom only `__consumer_offsets` is internal.
+        Before0_11 = "before-0.11",
+        /// `0.11`: members of Kafka 0.11 to 1.1, or of Troupe only.
+        From0_11 = "0.11",
+    }
+}
+
+choice! {
     /// Which records of transactions to deliver: `isolation.level` (KIP-98).
     IsolationLevel {
         /// `read_uncommitted`: all, as the old consumer does.

@@ -26,10 +26,14 @@ mod java_properties;
 mod property;
 mod table;
 
-pub use choices::{AssignmentStrategy, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers};
+pub use choices::{
+    AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers,
+};
 pub use errors::{ConfigError, ConfigErrors, PropertyNotice};
 pub use property::{Effect, Property, RENAMED, properties};
 pub use table::{ConsumerConfig, ConsumerConfigBuilder};
+
+use crate::zk::topic_filter::{INTERNAL_BEFORE_0_11, INTERNAL_TOPICS};
 
 /// A configuration read from properties, with what its author should be told.
 #[derive(Clone, Debug)]
@@ -42,6 +46,16 @@ pub struct Parsed {
 }
 
 impl ConsumerConfig {
+    /// The topics that white and black lists never take in here, by `exclude.internal.topics` and
+    /// `troupe.internal.topics.peers`.
+    pub fn kept_out_topics(&self) -> &'static [&'static str] {
+        match (self.exclude_internal_topics, self.internal_topics_peers) {
+            (false, _) => &[],
+            (true, InternalTopicsPeers::Before0_11) => INTERNAL_BEFORE_0_11,
+            (true, InternalTopicsPeers::From0_11) => INTERNAL_TOPICS,
+        }
+    }
+
     /// Starts a configuration; `zookeeper_connect` and `group_id` are required.
     pub fn builder() -> ConsumerConfigBuilder {
         ConsumerConfigBuilder::default()

@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use super::choices::{AssignmentStrategy, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers};
+use super::choices::{
+    AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers,
+};
 use super::errors::PropertyNotice;
 use super::table::{ConsumerConfigBuilder, TABLE};
 use crate::zk::connect_string::ConnectString;
@@ -195,6 +197,12 @@ impl PropertyValue for AssignmentStrategy {
 }
 
 impl PropertyValue for RoundRobinPeers {
+    fn parse(text: &str) -> Result<Self, String> {
+        word(text, Self::from_word(text), Self::WORDS)
+    }
+}
+
+impl PropertyValue for InternalTopicsPeers {
     fn parse(text: &str) -> Result<Self, String> {
         word(text, Self::from_word(text), Self::WORDS)
     }

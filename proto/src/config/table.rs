@@ -4,7 +4,9 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::checks;
-use super::choices::{AssignmentStrategy, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers};
+use super::choices::{
+    AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers,
+};
 use super::declare::{declare, default, describe, effect, first};
 use super::errors::{ConfigError, PropertyNotice};
 use super::property::{Effect, Property, PropertyValue, REQUIRED, given, parse_default};
@@ -43,7 +45,7 @@ declare! {
         }
         auto_offset_reset: OffsetReset {
             "auto.offset.reset", "smallest, largest or none", default "largest";
-            "Where a partition starts that has no committed offset, or one that is no longer stored. `largest` misses what was written before; `smallest` may deliver much again; `none` reports an error."
+            "Where a partition starts that has no committed offset, or one that is no longer stored. `largest` misses what was written before, and logs how much; `smallest` may deliver much again; `none` reports an error."
         }
         offsets_storage: OffsetsStorage {
             "offsets.storage", "zookeeper or kafka", default "zookeeper";
@@ -89,6 +91,10 @@ declare! {
             "exclude.internal.topics", "true or false", default "true";
             "Keeps Kafka's own topics out of white and black lists. Topics subscribed to by name are not concerned."
         }
+        internal_topics_peers: InternalTopicsPeers {
+            "troupe.internal.topics.peers", "before-0.11 or 0.11", default "0.11";
+            "With exclude.internal.topics, which members to be in step with: before Kafka 0.11 `__transaction_state` is not internal, so a filter such as `.*` takes it in."
+        }
         rebalance_max_retries: u32 {
             "rebalance.max.retries", "count", default "4", check checks::at_least::<1>;
             "Attempts at a rebalance. The old consumer gives up after them; Troupe reports that it is failing, and goes on."
@@ -103,11 +109,11 @@ declare! {
             default "min(4000, rebalance.backoff.ms x (rebalance.max.retries - 1) - 500)"
                 => checks::default_drain(rebalance_backoff, rebalance_max_retries),
             check checks::millis::<0>;
-            "How long handlers may go on with the records of a partition that moves away. What is not finished then is handled again by the next owner. Bounded by what a Scala member waits."
+            "How long handlers may go on with the records of a partition that moves away. What is not finished then is handled again by the next owner. Bounded by what a Scala member waits. With a rebalance listener they have three quarters of it, and the listener the rest."
         }
         new_partitions_reset: OffsetReset {
             "troupe.new.partitions.reset", "smallest or largest", default "smallest", check checks::new_partitions_reset;
-            "Where partitions start that appear under a running group. `smallest` misses nothing; the old consumer goes by auto.offset.reset, and misses what is written before it notices."
+            "Where partitions start that appear under a running group. `smallest` misses nothing; the old consumer goes by auto.offset.reset, and with `largest` misses what is written before it notices. With `largest` here so do we, and log how much (`skipped`)."
         }
         consumer_timeout: Option<Duration>, set by Duration {
             "consumer.timeout.ms", "milliseconds, negative for none", default "-1", check checks::optional_millis,

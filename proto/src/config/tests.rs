@@ -63,8 +63,20 @@ fn troupes_own_defaults() {
         (config.new_partitions_reset, config.roundrobin_peers),
         (OffsetReset::Smallest, RoundRobinPeers::From1)
     );
+    assert_eq!(config.internal_topics_peers, InternalTopicsPeers::From0_11);
     assert_eq!(config.isolation_level, IsolationLevel::ReadUncommitted);
     assert!(config.bootstrap_servers.is_empty());
+}
+
+#[test]
+fn the_topics_kept_out_of_filters_are_those_of_the_generation_chosen() {
+    let kept_out = |more| config(more).kept_out_topics();
+    assert_eq!(kept_out(""), ["__consumer_offsets", "__transaction_state"]);
+    assert_eq!(kept_out("troupe.internal.topics.peers=0.11"), kept_out(""));
+    assert_eq!(kept_out("troupe.internal.topics.peers=before-0.11"), ["__consumer_offsets"]);
+    assert!(kept_out("exclude.internal.topics=false").is_empty());
+    let refusal = refusal("troupe.internal.topics.peers=0.10");
+    assert!(refusal.contains("before-0.11, 0.11"), "{refusal}");
 }
 
 #[test]

@@ -10,10 +10,14 @@ use thiserror::Error;
 
 /// Topics that Kafka itself writes; kept out of wildcard subscriptions by `exclude.internal.topics` (default
 /// true).
-///
-/// Scala consumers before 0.11 know only the first: `.*` means another set to them where transactions are
-/// used.
-pub const INTERNAL_TOPICS: [&str; 2] = ["__consumer_offsets", "__transaction_state"];
+pub const INTERNAL_TOPICS: &[&str] = &["__consumer_offsets", TRANSACTION_STATE];
+
+/// Those that Scala consumers before 0.11 keep out: `.*` means another set to them where transactions are used
+/// (`troupe.internal.topics.peers`).
+pub const INTERNAL_BEFORE_0_11: &[&str] = &["__consumer_offsets"];
+
+/// The state of transactions, since Kafka 0.11.
+pub const TRANSACTION_STATE: &str = "__transaction_state";
 
 /// A compiled white or black list.
 #[derive(Clone, Debug)]
@@ -72,11 +76,11 @@ impl TopicFilter {
         Ok(Self { kind, pattern, regex })
     }
 
-    /// Whether the filter lets `topic` in. With `exclude_internal` (the property `exclude.internal.topics` of
-    /// the *reader*) never one of [`INTERNAL_TOPICS`].
-    pub fn allows(&self, topic: &str, exclude_internal: bool) -> bool {
+    /// Whether the filter lets `topic` in; never one of `kept_out`, the internal topics that the *reader* keeps
+    /// out ([`kept_out_topics`](crate::config::ConsumerConfig::kept_out_topics)).
+    pub fn allows(&self, topic: &str, kept_out: &[&str]) -> bool {
         let wanted = self.regex.is_match(topic) == (self.kind == Kind::WhiteList);
-        wanted && !(exclude_internal && INTERNAL_TOPICS.contains(&topic))
+        wanted && !kept_out.contains(&topic)
     }
 
     /// Whether it allows what matches; a black list allows what does not.
