@@ -112,11 +112,12 @@ impl Machine {
         self.settle_when_claimed(now, out);
     }
 
-    fn our_thread(&self, owner: &Owner) -> Option<ConsumerThreadId> {
+    /// Whom a node of our session names. It is ours whatever it says: another member's set that was planned in its
+    /// last session, or an operator, may have written that. Text that is no thread is none that a plan has.
+    pub(super) fn our_thread(&self, owner: &Owner) -> Option<ConsumerThreadId> {
+        let no_thread = |_| ConsumerThreadId::new(&self.settings.consumer_id, u32::MAX);
         (Some(owner.session) == self.session)
-            .then(|| ConsumerThreadId::parse(&owner.thread).ok())
-            .flatten()
-            .filter(|thread| thread.consumer() == self.settings.consumer_id)
+            .then(|| ConsumerThreadId::parse(&owner.thread).unwrap_or_else(no_thread))
     }
 
     pub(super) fn owner_read(

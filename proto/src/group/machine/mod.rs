@@ -148,17 +148,22 @@ impl Machine {
     }
 
     /// A member whose coordinator was restarted: it is registered in `session`, and these owner nodes were
-    /// found to be that session's, by reads that watch, sent after everything that the old coordinator sent.
-    /// Nothing is delivered from them yet. It begins with the next trigger ([`Reason::Restarted`]).
+    /// found, by reads that watch, sent after everything that the old coordinator sent; those of another session are
+    /// left out. Nothing is delivered from them yet. It begins with the next trigger ([`Reason::Restarted`]).
     pub fn adopt(
         settings: Settings,
         session: SessionNumber,
         generation: Generation,
-        nodes: impl IntoIterator<Item = (TopicPartition, ConsumerThreadId)>,
+        nodes: impl IntoIterator<Item = (TopicPartition, Owner)>,
     ) -> Self {
-        let held = nodes.into_iter().map(|(tp, thread)| (tp, Holding::Stopped { thread })).collect();
         let phase = Phase::BackingOff;
-        Self { session: Some(session), phase, generation, held, ..Self::new(settings) }
+        let mut machine = Self { session: Some(session), phase, generation, ..Self::new(settings) };
+        for (tp, owner) in nodes {
+            if let Some(thread) = machine.our_thread(&owner) {
+                machine.held.insert(tp, Holding::Stopped { thread });
+            }
+        }
+        machine
     }
 
     /// What the member as a whole is waiting for.
@@ -182,6 +187,11 @@ impl Machine {
             Holding::Running { thread, .. } => Some((tp, thread)),
             _ => None,
         })
+    }
+
+    /// Whether the partition is planned, and another's owner node is waited for to go.
+    pub fn waits_for(&self, partition: &TopicPartition) -> bool {
+        self.waiting.contains_key(partition)
     }
 
     /// Every partition whose owner node is ours or may be.
@@ -288,6 +298,12 @@ impl Machine {
             Phase::Stable | Phase::Claiming => self.read(now, out),
             // what failed may succeed now
             Phase::BackingOff if self.session.is_some() && reason != Reason::Failed => self.read(now, out),
+            // handlers take their time: what the new plan drops must not begin to stop only after them (rule 6)
+            Phase::Revoking if self.is_stopping() => {
+                if self.is_overtaken() {
+                    self.read(now, out);
+                }
+            }
             Phase::Idle | Phase::Reading | Phase::Revoking | Phase::BackingOff | Phase::Leaving => {}
         }
     }
@@ -297,6 +313,10 @@ impl Machine {
         let overtaken = !self.reasons.is_empty() && self.overtaken < OVERTAKEN_MAX;
         self.overtaken += u32::from(overtaken);
         overtaken
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.held.values().any(|holding| matches!(holding, Holding::Stopping { .. }))
     }
 
     fn back_off(&mut self, now: u64, why: String, out: &mut Vec<Effect>) {

@@ -47,17 +47,20 @@ impl Machine {
         partitions: &BTreeSet<TopicPartition>,
         out: &mut Vec<Effect>,
     ) {
+        let Some(session) = self.session else { return };
         for tp in partitions {
             match self.held.get(tp) {
                 Some(Holding::Stopping { thread, asked }) if *asked == generation => {
                     let stopped = Holding::Stopped { thread: thread.clone() };
                     self.held.insert(tp.clone(), stopped);
                 }
-                _ => {}
+                _ => continue,
             }
-        }
-        if matches!(self.phase, Phase::Revoking | Phase::Leaving) {
-            self.release_stopped(out);
+            // whether or not the group is being read again, or could not be: others wait for it
+            if !self.plan.contains_key(tp) {
+                self.held.insert(tp.clone(), Holding::Releasing);
+                out.push(Effect::Release { session, partition: tp.clone() });
+            }
         }
         self.claim_when_revoked(now, out);
     }

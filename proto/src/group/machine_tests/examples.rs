@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::super::{Generation, Input, Machine, Phase, Reason};
 use super::story::{NOTHING, OTHER, SESSION, Story, names, tp};
-use crate::group::{GroupSnapshot, Member};
-use crate::zk::ConsumerThreadId;
+use crate::group::{GroupSnapshot, Member, Owner, SessionNumber};
 
 #[test]
 fn a_member_joins_alone() {
@@ -217,8 +216,11 @@ fn shutdown_in_the_midst_of_claiming() {
 #[test]
 fn a_restarted_coordinator_adopts_its_nodes() {
     let Story { machine, .. } = Story::owner_of_two();
-    let thread = ConsumerThreadId::new("g_b", 0);
-    let nodes = [(tp("a-0"), thread.clone()), (tp("a-1"), thread)];
+    let node = |name, session, thread: &str| (tp(name), Owner { session, thread: thread.to_owned() });
+    let another = SessionNumber(SESSION.0 + 1);
+    // a node of our session is ours whatever it says
+    let nodes =
+        [node("a-0", SESSION, "g_b-0"), node("a-1", SESSION, "scribble"), node("a-2", another, "g_b-0")];
     let generation = Generation(machine.generation().0 + 1);
     let machine = Machine::adopt(machine.settings, SESSION, generation, nodes);
     let mut b = Story { machine, now: 0 };

@@ -1,7 +1,9 @@
 //! Interleavings in which the machine was once wrong.
 
+use std::collections::BTreeSet;
+
 use super::super::{Input, Phase, Reason};
-use super::story::{NOTHING, OTHER, SESSION, Story};
+use super::story::{NOTHING, OTHER, SESSION, Story, tp};
 
 /// A member waits for a node; a watch on another node fails, so it backs off; the node becomes free. It
 /// claimed it then, on a plan that it had already given up, and held it idle until the backoff had passed.
@@ -92,6 +94,42 @@ fn a_node_moved_late_is_still_held() {
     let mut b = Story::owner_of_two();
     assert_eq!(b.owner_is("a-1", Some((SESSION, "g_b-1"))), ["drop a-1", "read group"]);
     assert_eq!(b.group(&[("g_b", 1), ("g_c", 1)], 2), ["release a-1"]);
+}
+
+/// A member joined, and another while handlers still finished for the first. What the second was to get began to
+/// stop only when all for the first was given up: a Scala member waited for twice as long as rule 6 allows, gave up
+/// after its fourth attempt, and its partition was nobody's until something else changed.
+#[test]
+fn what_is_dropped_begins_to_stop_at_once() {
+    let mut b = Story::owner_of_two();
+    b.triggered(Reason::ConsumersChanged);
+    assert_eq!(b.group(&[("g_b", 1), ("g_c", 1)], 2), ["stop a-1"]);
+    let before = b.generation();
+    assert_eq!(b.triggered(Reason::ConsumersChanged), ["read group"]);
+    // and what stops meanwhile does not wait for the read
+    let partitions = BTreeSet::from([tp("a-1")]);
+    assert_eq!(b.told(Input::Stopped { generation: before, partitions }), ["release a-1"]);
+    assert_eq!(b.group(&[("g_a", 1), ("g_b", 1), ("g_c", 1)], 2), ["stop a-0"]);
+    assert_eq!(b.released("a-1"), NOTHING);
+    assert_eq!(b.stopped("a-0"), ["release a-0"]);
+    assert_eq!(b.released("a-0"), ["claim a-1 for g_b-0"]);
+}
+
+/// Another member set its node to another of its threads; it expired meanwhile, we claimed the partition, and
+/// the set, which knew only the version, met our node. That node named a thread of theirs, so it was not taken for
+/// ours: forgotten, neither set right nor released, and all waited for it until our session ended.
+#[test]
+fn a_node_of_our_session_is_ours_whatever_it_says() {
+    for text in ["g_a-1", "what an operator wrote"] {
+        let mut b = Story::owner_of_two();
+        assert_eq!(b.owner_is("a-1", Some((SESSION, text))), ["drop a-1", "read group"]);
+        assert_eq!(b.group(&[("g_b", 1)], 2), ["move a-1 to g_b-0"]);
+        assert_eq!(b.created("a-1"), ["read owner a-1", "start a-1 for g_b-0"]);
+
+        let mut b = Story::owner_of_two();
+        b.owner_is("a-1", Some((SESSION, text)));
+        assert_eq!(b.group(&[("g_b", 1), ("g_c", 1)], 2), ["release a-1"]);
+    }
 }
 
 /// Whatever it was that refused a create or a move (an ACL of another principal, say) refused it again: the

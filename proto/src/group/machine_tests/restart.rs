@@ -8,14 +8,13 @@ use super::peer::Tag;
 use super::server::{Op, Path, Reply};
 use super::world::{Event, World};
 use crate::TopicPartition;
-use crate::group::{Generation, Input, Reason};
-use crate::zk::ConsumerThreadId;
+use crate::group::{Generation, Input, Owner, Reason};
 
 /// Nodes found after the coordinator was restarted.
 pub struct Listing {
     left: usize,
     complete: bool,
-    nodes: Vec<(TopicPartition, ConsumerThreadId)>,
+    nodes: Vec<(TopicPartition, Owner)>,
 }
 
 impl World {
@@ -52,7 +51,7 @@ impl World {
         listing.left -= 1;
         match reply {
             Reply::Owner(Some(node)) if node.session == session => {
-                listing.nodes.push((tp, ConsumerThreadId::parse(&node.thread).expect("ours")));
+                listing.nodes.push((tp, Owner { session, thread: node.thread }));
             }
             Reply::Owner(_) => {}
             _ => listing.complete = false,
