@@ -1,10 +1,13 @@
 //! The machine in a small world of which every interleaving is checked (stateright).
 //!
 //! A state is all machines, their drivers' deliveries, the requests and answers in flight, and one abstract
-//! ZooKeeper. Time is left out: a timer may ring whenever no request is under way, a handler may take any
-//! time, a session expires at any time after its lease. Faults, and timers that end a wait for
-//! another's node, are bounded by a budget, so that the space is finite. The seeded world beside it (`machine_tests`) has what
-//! is left out here: Scala members, time, followers that lag, panics of the coordinator.
+//! ZooKeeper with its followers. Time is left out: a timer may ring whenever no request is under way, a handler may
+//! take any time (beside a Scala member: that of two of its backoffs), a session expires at any time after its lease.
+//! Faults, and timers that end a wait for another's node, are bounded by a budget, so that the space is finite. The
+//! seeded world beside it (`machine_tests`) has what is left out here: time, larger groups, many faults in one run.
+//!
+//! What each scenario is about is said in `checking`, what must hold in `properties`, and `mutations` breaks each rule
+//! once and says which of them the machine decides and which only the model's driver has.
 
 #[path = "machine_model/checking.rs"]
 mod checking;
@@ -12,10 +15,18 @@ mod checking;
 mod driver;
 #[path = "machine_model/faults.rs"]
 mod faults;
+#[path = "machine_model/follower.rs"]
+mod follower;
+#[path = "machine_model/legacy.rs"]
+mod legacy;
 #[path = "machine_model/mutations.rs"]
 mod mutations;
+#[path = "machine_model/offsets.rs"]
+mod offsets;
 #[path = "machine_model/properties.rs"]
 mod properties;
+#[path = "machine_model/restart.rs"]
+mod restart;
 #[path = "machine_model/server.rs"]
 mod server;
 #[path = "machine_model/state.rs"]
@@ -26,7 +37,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stateright::{Model, Property};
 
 use crate::TopicPartition;
-use crate::group::{Effect, Phase};
+use crate::group::Phase;
 use faults::Fault;
 use mutations::Mutation;
 use state::{Budget, Process, Server, Stage, State};
@@ -38,14 +49,29 @@ struct Group {
     settled: &'static [u32],
     /// Streams of each that joins.
     joining: &'static [u32],
+    /// What has happened since, in the first state.
+    begun: fn() -> Vec<Action>,
+    /// Which of all these are Scala members.
+    scala: &'static [usize],
     partitions: i32,
     budget: Budget,
     /// Records of a partition.
     records: u8,
     /// Each record is committed as it is handed over.
     commits_each: bool,
+    /// What becomes of a position that is not stored, or not in the log; without one it is the log's beginning,
+    /// and nothing is stored.
+    reset: Option<Reset>,
+    /// There is a registration that nobody can read.
+    unreadable: bool,
     wanted: &'static [&'static str],
     mutation: Option<Mutation>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reset {
+    Smallest,
+    Largest,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +86,19 @@ enum Action {
     Record(usize, TopicPartition),
     /// The last handler of a stopped partition is done.
     Drained(usize, TopicPartition),
+    /// Or it is cut off at the deadline.
+    HandlerCut(usize, TopicPartition),
+    /// A position that is not stored or not in the log is made.
+    Resolve(usize, TopicPartition),
+    Store(usize, TopicPartition),
+    Append(TopicPartition),
+    /// A follower that lags is up to date.
+    CatchUp(usize),
+    /// A Scala member's next request.
+    Scala(usize),
+    ScalaRecord(usize, TopicPartition),
+    /// A Scala member's backoff has passed.
+    Wake(usize),
     Fault(Fault),
 }
 
@@ -74,22 +113,30 @@ impl Group {
             processes: Vec::new(),
             server: Server::default(),
             budget: Budget::default(),
+            ends: BTreeMap::new(),
+            remade: BTreeSet::new(),
+            repeated: BTreeSet::new(),
             delivered: BTreeMap::new(),
             stolen: BTreeSet::new(),
             broken: BTreeSet::new(),
             faulty: false,
         };
-        // their watches date from then; all other rules are broken later
-        let mutation = self.mutation.filter(|mutation| *mutation == Mutation::OwnersUnwatched);
+        // their watches and caches date from then; all other rules are broken later
+        let early = [Mutation::OwnersUnwatched, Mutation::CachedByName];
+        let mutation = self.mutation.filter(|mutation| early.contains(mutation));
         let whole = Self { mutation, records: 0, ..self.clone() };
+        state.server.tree.partitions = self.partitions;
         for streams in self.settled {
-            state.join(*streams);
+            state.join(self, *streams);
             whole.run(&mut state);
         }
         for streams in self.joining {
-            state.join(*streams);
+            state.join(self, *streams);
         }
         state.budget = self.budget;
+        for action in (self.begun)() {
+            self.act(&mut state, action);
+        }
         state
     }
 
@@ -105,61 +152,63 @@ impl Group {
     }
 
     fn moves(&self, state: &State, actions: &mut Vec<Action>) {
-        let busy =
-            state.processes.iter().any(|process| !process.calls.is_empty() || !process.inbox.is_empty());
+        let calls = state.processes.iter().any(|it| !it.calls.is_empty() || !it.inbox.is_empty());
+        let steps =
+            state.processes.iter().any(|it| it.alive && it.scala.as_ref().is_some_and(|it| it.has_step()));
+        let busy = calls || steps;
         for (name, process) in state.processes.iter().enumerate().filter(|(_, process)| process.alive) {
-            let connected = process.lease && state.server.sessions.contains(&process.session);
-            if connected && !process.calls.is_empty() {
+            if process.scala.is_some() {
+                legacy::actions(self, state, name, busy, actions);
+                continue;
+            }
+            let next = process.calls.front();
+            let connected = match process.cut_off {
+                true => next.is_some_and(follower::is_read),
+                false => process.lease && state.server.sessions.contains(&process.session),
+            };
+            if connected && next.is_some() {
                 actions.push(Action::Execute(name));
             }
             if !process.inbox.is_empty() {
                 actions.push(Action::Take(name));
             }
+            if process.view.is_some() && !process.cut_off {
+                actions.push(Action::CatchUp(name));
+            }
             actions.extend((0..process.late.len()).map(|index| Action::Late(name, index)));
             let waits = process.machine.phase() == Phase::Claiming;
             let rings = process.machine.phase() == Phase::BackingOff || (waits && state.budget.rings > 0);
-            if !busy && process.timer_is_due() && rings {
+            if !busy && process.timer_is_due() && process.listing.is_none() && rings {
                 actions.push(Action::Ring(name));
             }
-            for (tp, delivery) in &process.deliveries {
-                match delivery.stage {
-                    Stage::Draining(_) => actions.push(Action::Drained(name, tp.clone())),
-                    Stage::Delivering if process.serves(delivery) && delivery.next < self.records => {
-                        actions.push(Action::Record(name, tp.clone()));
-                    }
-                    Stage::Delivering | Stage::Positioning => {}
-                }
-            }
+            self.moves_of_deliveries(state, name, actions);
+        }
+        if state.budget.appends > 0 {
+            let known = |tp: &TopicPartition| !state.remade.contains(tp);
+            actions.extend(state.server.tree.partitions().filter(known).map(Action::Append));
         }
     }
 
-    fn faults(&self, state: &State, actions: &mut Vec<Action>) {
-        let mut push = |possible: bool, fault: Fault| {
-            if possible {
-                actions.push(Action::Fault(fault));
+    fn moves_of_deliveries(&self, state: &State, name: usize, actions: &mut Vec<Action>) {
+        let process = &state.processes[name];
+        for (tp, delivery) in &process.deliveries {
+            match delivery.stage {
+                Stage::Draining(_) => {
+                    actions.push(Action::Drained(name, tp.clone()));
+                    if delivery.patience == 0 && delivery.handed && !self.commits_each {
+                        actions.push(Action::HandlerCut(name, tp.clone()));
+                    }
+                }
+                Stage::Delivering if state.is_out_of_range(self, tp, delivery) => {
+                    actions.push(Action::Resolve(name, tp.clone()));
+                }
+                Stage::Delivering if process.serves(delivery) && delivery.next < state.end(self, tp) => {
+                    actions.push(Action::Record(name, tp.clone()));
+                }
+                Stage::Resolving => actions.push(Action::Resolve(name, tp.clone())),
+                Stage::Storing(_) => actions.push(Action::Store(name, tp.clone())),
+                Stage::Delivering | Stage::Positioning => {}
             }
-        };
-        let budget = state.budget;
-        for (name, process) in state.processes.iter().enumerate() {
-            let session = state.server.sessions.contains(&process.session);
-            let early = self.breaks(Mutation::ExpiryWithinLease) && budget.pauses > 0;
-            let live = process.alive && process.lease && session;
-            push(live && budget.crashes > 0, Fault::Crash(name));
-            push(process.alive && !process.lease && session, Fault::Return(name));
-            push(session && (!process.alive || !process.lease || early), Fault::Expire(name));
-            let claims = process.calls.iter().any(|call| matches!(call, Effect::Claim { .. }));
-            push(process.alive && !session, Fault::NewSession(name, false));
-            push(process.alive && !session && claims, Fault::NewSession(name, true));
-            let sent = process.calls.len();
-            for executed in BTreeSet::from([0, sent.min(1), sent]) {
-                push(live && budget.pauses > 0, Fault::LeaseEnds(name, executed));
-                push(live && budget.cuts > 0, Fault::Cut(name, executed));
-            }
-            let leaving = process.machine.phase() == Phase::Leaving;
-            push(live && !leaving && budget.leaves > 0, Fault::Leave(name));
-        }
-        for tp in state.server.owners.keys() {
-            push(budget.thefts > 0, Fault::Theft(tp.clone()));
         }
     }
 
@@ -168,11 +217,7 @@ impl Group {
             Action::Execute(name) => {
                 // nothing that a process does by itself can tell an answer just come from one not yet sent
                 let at_once = state.processes[name].inbox.is_empty();
-                if let Some(call) = state.processes[name].calls.pop_front()
-                    && let Some(note) = state.execute(self, name, call)
-                {
-                    state.processes[name].inbox.push_back(note);
-                }
+                state.execute_next(self, name);
                 if at_once {
                     state.take(self, name);
                 }
@@ -191,15 +236,41 @@ impl Group {
             }
             Action::Record(name, tp) => state.record(self, name, &tp),
             Action::Drained(name, tp) => state.drained(self, name, &tp),
+            Action::HandlerCut(name, tp) => state.cut_handler(self, name, &tp),
+            Action::Resolve(name, tp) => state.resolve(self, name, &tp),
+            Action::Store(name, tp) => state.store_reset(self, name, &tp),
+            Action::Append(tp) => {
+                state.budget.appends -= 1;
+                let end = state.end(self, &tp) + 1;
+                state.ends.insert(tp, end);
+            }
+            Action::CatchUp(name) => state.catch_up(name),
+            Action::Scala(name) => state.scala_steps(name),
+            Action::ScalaRecord(name, tp) => state.scala_record(name, &tp),
+            Action::Wake(name) => state.scala_wakes(name),
             Action::Fault(fault) => state.strike(self, fault),
         }
     }
 }
 
 impl State {
-    fn join(&mut self, streams: u32) {
-        let session = self.new_session();
-        self.processes.push(Process::new(self.processes.len(), streams, session));
+    fn join(&mut self, group: &Group, streams: u32) {
+        let (session, name) = (self.new_session(), self.processes.len());
+        self.processes.push(match group.scala.contains(&name) {
+            true => Process::scala(name, streams, session),
+            false => Process::new(name, streams, session),
+        });
+    }
+
+    fn execute_next(&mut self, group: &Group, name: usize) {
+        let Some(call) = self.processes[name].calls.pop_front() else { return };
+        let answer = self.execute(group, name, call);
+        let process = &mut self.processes[name];
+        if process.orphans > 0 {
+            process.orphans -= 1;
+        } else {
+            process.inbox.extend(answer);
+        }
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::super::Machine;
 use super::super::tests::checks::is_stale;
-use super::state::{Delivery, Note, Stage, State};
+use super::faults::{lost, session_of};
+use super::legacy::Scala;
+use super::state::{Delivery, Note, PATIENCE, Stage, State, settings};
 use super::{Group, Mutation};
 use crate::TopicPartition;
-use crate::group::commit::{Resolution, resolve};
-use crate::group::{ClaimAnswer, Effect, Input, Phase, SessionNumber};
+use crate::group::{ClaimAnswer, Effect, Generation, Input, Phase};
 
 impl State {
     /// The next thing that the client has for this process.
@@ -21,28 +23,23 @@ impl State {
                 }
             }
             Some(Note::Input(input)) => self.input(group, name, input),
+            // what is listed is read again when it is adopted
+            Some(Note::OwnerChanged(_)) if self.processes[name].listing.is_some() => {}
             Some(Note::OwnerChanged(partition)) => {
                 let session = self.processes[name].session;
                 self.processes[name].calls.push_back(Effect::ReadOwner { session, partition });
             }
             Some(Note::Position { session, partition, next }) => {
-                self.positioned(name, session, &partition, next);
+                self.positioned(group, name, session, &partition, next);
             }
             None => {}
         }
     }
 
-    fn positioned(&mut self, name: usize, session: SessionNumber, tp: &TopicPartition, next: u8) {
-        match self.processes[name].deliveries.get_mut(tp) {
-            Some(delivery) if delivery.stage == Stage::Positioning && delivery.session == session => {
-                delivery.stage = Stage::Delivering;
-                delivery.next = next;
-            }
-            _ => {}
-        }
-    }
-
     pub fn input(&mut self, group: &Group, name: usize, input: Input) {
+        if self.processes[name].listing.is_some() {
+            return self.told_while_listing(group, name, input);
+        }
         let Some(input) = self.bent(group, name, input) else { return };
         let before = self.processes[name].machine.clone();
         let effects = self.processes[name].machine.step(0, input.clone());
@@ -61,6 +58,12 @@ impl State {
         let machine = &self.processes[name].machine;
         match (group.mutation, input) {
             (Some(Mutation::WaitOnOldPlan), Input::Trigger(_)) if machine.phase() == Phase::Claiming => None,
+            (Some(Mutation::TriggerWhileRevokingForgotten), Input::Trigger(_))
+                if machine.phase() == Phase::Revoking =>
+            {
+                None
+            }
+            (Some(Mutation::ReconnectUntold), Input::Reconnected) => None,
             (Some(Mutation::LateCreateForgotten), Input::Claimed { answer: ClaimAnswer::Created, .. })
                 if machine.phase() != Phase::Claiming =>
             {
@@ -92,12 +95,13 @@ impl State {
                 process.calls.push_back(Effect::Release { session, partition: partition.clone() });
                 process.calls.push_back(Effect::Claim { session, partition, thread });
             }
-            Effect::Start { session, ref partition, ref thread, .. } => {
+            Effect::Start { session, ref partition, ref thread, appeared, .. } => {
                 let (stage, next) = match group.breaks(Mutation::PositionBeforeClaim) {
                     true => (Stage::Delivering, process.early.get(partition).copied().unwrap_or(0)),
                     false => (Stage::Positioning, 0),
                 };
-                let delivery = Delivery { session, thread: thread.clone(), stage, next };
+                let fresh = Delivery::new(session, thread.clone(), stage);
+                let delivery = Delivery { next, appeared, ..fresh };
                 let twice = process.deliveries.insert(partition.clone(), delivery).is_some();
                 process.calls.push_back(effect);
                 if twice && !group.breaks(Mutation::DeliverBeforeClaim) {
@@ -106,18 +110,28 @@ impl State {
             }
             effect => self.request(group, name, effect),
         }
+        self.refuse(name);
+    }
+
+    /// What is asked for in a session that the client has no more is not sent.
+    fn refuse(&mut self, name: usize) {
+        let process = &mut self.processes[name];
+        let session = process.session;
+        let ended = |call: &Effect| session_of(call).is_some_and(|it| it != session);
+        while process.calls.back().is_some_and(ended) {
+            process.late.extend(process.calls.pop_back().and_then(lost));
+        }
     }
 
     fn request(&mut self, group: &Group, name: usize, effect: Effect) {
         let process = &mut self.processes[name];
         match &effect {
             Effect::Claim { session, partition, thread } if group.breaks(Mutation::DeliverBeforeClaim) => {
-                let stage = Stage::Delivering;
-                let delivery = Delivery { session: *session, thread: thread.clone(), stage, next: 0 };
+                let delivery = Delivery::new(*session, thread.clone(), Stage::Delivering);
                 process.deliveries.insert(partition.clone(), delivery);
             }
             Effect::Claim { partition, .. } if group.breaks(Mutation::PositionBeforeClaim) => {
-                let stored = self.server.stored.get(partition).copied().unwrap_or(0);
+                let stored = self.server.tree.stored.get(partition).copied().unwrap_or(0);
                 process.early.insert(partition.clone(), stored);
             }
             Effect::ReadOwner { partition, .. } => {
@@ -128,13 +142,7 @@ impl State {
         process.calls.push_back(effect);
     }
 
-    fn stop(
-        &mut self,
-        group: &Group,
-        name: usize,
-        tp: &TopicPartition,
-        generation: crate::group::Generation,
-    ) {
+    fn stop(&mut self, group: &Group, name: usize, tp: &TopicPartition, generation: Generation) {
         if group.breaks(Mutation::ReleaseWithoutStop) {
             let partitions = BTreeSet::from([tp.clone()]);
             let stopped = Input::Stopped { generation, partitions };
@@ -146,7 +154,10 @@ impl State {
             }
         }
         match self.processes[name].deliveries.get_mut(tp) {
-            Some(delivery) => delivery.stage = Stage::Draining(generation),
+            Some(delivery) => {
+                delivery.stage = Stage::Draining(generation);
+                delivery.patience = PATIENCE;
+            }
             None => {
                 self.broken.insert("rule 1: stopped but not started");
             }
@@ -164,48 +175,6 @@ impl State {
         self.input(group, name, Input::Stopped { generation, partitions });
     }
 
-    pub fn commit(&mut self, group: &Group, name: usize, tp: &TopicPartition, delivery: &Delivery) {
-        let unfenced = group.breaks(Mutation::UnfencedCommit);
-        let live = self.processes[name].lease && self.processes[name].session == delivery.session;
-        if !unfenced && !live {
-            return;
-        }
-        let stored = self.server.stored.get(tp).copied().unwrap_or(0);
-        let owner = self.server.owners.get(tp);
-        let ours = i64::from(delivery.next);
-        let fenced = resolve((Some(i64::from(stored)), 0), owner, delivery.session, &delivery.thread, ours);
-        let value = match fenced {
-            Resolution::Write { value, .. } => u8::try_from(value).expect("few records"),
-            Resolution::Lost if unfenced => delivery.next,
-            Resolution::Lost => return,
-        };
-        if value < stored || value > self.delivered.get(tp).copied().unwrap_or(0) {
-            self.broken.insert("INV-4");
-        }
-        self.server.stored.insert(tp.clone(), value);
-    }
-
-    /// One record is handed over.
-    pub fn record(&mut self, group: &Group, name: usize, tp: &TopicPartition) {
-        let Some(delivery) = self.processes[name].deliveries.get_mut(tp) else { return };
-        let delivered = self.delivered.entry(tp.clone()).or_insert(0);
-        match delivery.next.cmp(delivered) {
-            std::cmp::Ordering::Less if !self.faulty => {
-                self.broken.insert("INV-6: twice");
-            }
-            std::cmp::Ordering::Greater => {
-                self.broken.insert("INV-6: gap");
-            }
-            _ => {}
-        }
-        delivery.next += 1;
-        *delivered = delivery.next.max(*delivered);
-        let delivery = delivery.clone();
-        if group.commits_each {
-            self.commit(group, name, tp, &delivery);
-        }
-    }
-
     fn leave(&mut self, name: usize) {
         self.processes[name].alive = false;
         let session = self.processes[name].session;
@@ -220,8 +189,18 @@ impl State {
         process.calls.clear();
         process.inbox.clear();
         process.late.clear();
+        process.orphans = 0;
+        process.listing = None;
+        process.view = None;
+        process.cut_off = false;
         process.deliveries.clear();
         process.watched.clear();
         process.timer = None;
+        process.early.clear();
+        process.cached.clear();
+        process.machine = Machine::new(settings(name));
+        if let Some(scala) = &mut process.scala {
+            **scala = Scala::default();
+        }
     }
 }

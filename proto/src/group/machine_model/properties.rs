@@ -6,9 +6,9 @@ use stateright::Property;
 
 use super::super::Holding;
 use super::Group;
-use super::state::{Stage, State};
+use super::state::{Path, Process, Stage, State};
 use crate::TopicPartition;
-use crate::group::{Effect, Phase, SessionNumber, Strategy};
+use crate::group::{Effect, Owner, Phase, SessionNumber, Strategy};
 
 /// Every `always` property: `broken` holds what only a transition shows.
 pub fn properties() -> Vec<Property<Group>> {
@@ -18,34 +18,31 @@ pub fn properties() -> Vec<Property<Group>> {
         Property::always("INV-4", |_, state: &State| !state.broken.contains("INV-4")),
         Property::always("INV-6: twice", |_, state: &State| !state.broken.contains("INV-6: twice")),
         Property::always("INV-6: gap", |_, state: &State| !state.broken.contains("INV-6: gap")),
-        Property::always("INV-6, INV-8, INV-9", |group: &Group, state: &State| {
-            !state.is_quiet() || state.is_whole(group)
-        }),
+        Property::always("INV-6, INV-8, INV-9", |_, state: &State| !state.is_quiet() || state.is_whole()),
         Property::always("INV-7", |_, state: &State| !state.broken.contains("INV-7")),
         Property::always("INV-10", |_, state: &State| !state.broken.contains("INV-10")),
-        Property::always("INV-11", |group: &Group, state: &State| {
-            !state.is_quiet() || state.nodes_are_planned(group)
-        }),
+        Property::always("INV-11", |_, state: &State| !state.is_quiet() || state.nodes_are_planned()),
         Property::always("rule 1", |_, state: &State| {
             !state.broken.iter().any(|what| what.starts_with("rule 1"))
         }),
         Property::always("rule 2", |_, state: &State| !state.broken.contains("rule 2")),
         Property::always("rule 5", |_, state: &State| !state.broken.contains("rule 5")),
+        Property::always("rule 6", |_, state: &State| !state.broken.contains("rule 6")),
     ]
 }
 
 /// What a scenario is about must happen in it, or its `always` properties say nothing.
 pub fn wanted(what: &'static str) -> Property<Group> {
     let condition: fn(&Group, &State) -> bool = match what {
-        "takeover" => |group, state| {
+        "takeover" => |_, state| {
             let crashed = state.processes.iter().any(|process| !process.alive);
-            crashed && state.is_quiet() && state.is_whole(group)
+            crashed && state.is_quiet() && state.is_whole()
         },
-        "new session" => |group, state| {
+        "new session" => |_, state| {
             let sessions = i64::try_from(state.processes.len()).expect("few");
-            state.server.last_session > sessions && state.is_quiet() && state.is_whole(group)
+            state.server.last_session > sessions && state.is_quiet() && state.is_whole()
         },
-        "whole" => |group, state| state.is_quiet() && state.is_whole(group),
+        "whole" => |_, state| state.is_quiet() && state.is_whole(),
         "conflict" => |_, state| state.processes.iter().any(|process| !process.machine.waiting.is_empty()),
         "move" => |_, state| {
             let mut calls = state.processes.iter().flat_map(|process| &process.calls);
@@ -57,7 +54,65 @@ pub fn wanted(what: &'static str) -> Property<Group> {
             let deliveries = state.processes.iter().flat_map(|process| process.deliveries.values());
             deliveries.into_iter().any(|delivery| matches!(delivery.stage, Stage::Draining(_)))
         },
-        _ => unreachable!("no such property"),
+        what => return wanted_fault(what),
+    };
+    Property::sometimes(what, condition)
+}
+
+fn wanted_fault(what: &'static str) -> Property<Group> {
+    let condition: fn(&Group, &State) -> bool = match what {
+        "stale read" => |_, state| {
+            let behind = |name| *state.look(name) != state.server.tree;
+            let mut members = state.processes.iter().enumerate();
+            members.any(|(name, process)| behind(name) && !process.inbox.is_empty())
+        },
+        "read after the end" => |_, state| {
+            let ended = |process: &Process| !state.server.sessions.contains(&process.session);
+            state.processes.iter().any(|it| it.cut_off && ended(it) && !it.inbox.is_empty())
+        },
+        "rejoined" => |_, state| {
+            let all = state.processes.iter().all(|process| process.lease && !process.cut_off);
+            let sessions = i64::try_from(state.processes.len()).expect("few");
+            let same = state.server.last_session == sessions;
+            all && same && state.budget.partings == 0 && state.is_quiet() && state.is_whole()
+        },
+        "adoption" => |_, state| {
+            state.budget.panics == 0
+                && state.processes.iter().any(|process| process.machine.held().count() > 0)
+        },
+        "overdue handler" => |_, state| {
+            let mut deliveries = state.processes.iter().flat_map(|process| process.deliveries.values());
+            deliveries.any(|it| matches!(it.stage, Stage::Draining(_)) && it.patience == 0 && it.handed)
+        },
+        "blind delete" => |_, state| !state.stolen.is_empty() && state.budget.thefts == 0,
+        "repeated by a Scala member" => |_, state| !state.repeated.is_empty(),
+        "reset" => |_, state| {
+            let mut deliveries = state.processes.iter().flat_map(|process| process.deliveries.values());
+            deliveries.any(|delivery| matches!(delivery.stage, Stage::Storing(_)))
+        },
+        "lowered" => |_, state| {
+            state.budget.remakes == 0
+                && state.remade.is_empty()
+                && state.server.tree.stored.values().any(|it| *it == 0)
+        },
+        "growth" => |_, state| state.budget.growths == 0 && state.is_quiet() && state.is_whole(),
+        "return" => |_, state| state.budget.returns == 0 && state.is_quiet() && state.is_whole(),
+        "another's set" => |_, state| {
+            let theirs = |process: &Process, owner: &Owner| {
+                owner.session == process.session
+                    && !owner.thread.starts_with(&process.machine.settings.consumer_id)
+            };
+            let mut owners = state.server.tree.owners.values();
+            owners.any(|owner| state.processes.iter().any(|process| theirs(process, owner)))
+        },
+        "next session's create" => |_, state| {
+            let made = |session: &SessionNumber| {
+                let registered = state.server.tree.ids.values().any(|it| it.session == *session);
+                !registered && state.server.tree.owners.values().any(|owner| owner.session == *session)
+            };
+            state.server.sessions.iter().any(made)
+        },
+        what => unreachable!("no such property: {what}"),
     };
     Property::sometimes(what, condition)
 }
@@ -73,11 +128,19 @@ impl State {
         })
     }
 
-    /// Nothing is under way but, after a fault, a backoff. Without a fault nothing may need its timer.
+    /// Nothing is under way but, after a fault, a backoff, or a wait whose watch could not be set. Without a fault
+    /// nothing may need its timer.
     pub fn is_quiet(&self) -> bool {
         let draining = |stage: Stage| stage != Stage::Delivering;
-        self.processes.iter().all(|process| {
-            let timer = self.faulty && process.timer_is_due() && process.machine.phase() != Phase::Stable;
+        self.processes.iter().enumerate().all(|(name, process)| {
+            let watched =
+                |tp: &TopicPartition| self.server.watches.contains(&(name, Path::Owner(tp.clone())));
+            let needed = match process.machine.phase() {
+                Phase::Stable => false,
+                Phase::Claiming => !process.machine.waiting.keys().all(watched),
+                _ => true,
+            };
+            let timer = self.faulty && process.timer_is_due() && needed;
             let session = self.server.sessions.contains(&process.session);
             process.is_idle()
                 && !process.deliveries.values().any(|delivery| draining(delivery.stage))
@@ -87,23 +150,27 @@ impl State {
     }
 
     /// All that exists is owned and delivered as planned.
-    pub fn is_whole(&self, group: &Group) -> bool {
-        let delivered: BTreeMap<_, _> = self
+    pub fn is_whole(&self) -> bool {
+        let mut delivered: BTreeMap<_, _> = self
             .processes
             .iter()
             .flat_map(|process| process.deliveries.iter().filter(|(_, delivery)| process.serves(delivery)))
             .map(|(tp, delivery)| (tp.clone(), delivery.thread.clone()))
             .collect();
-        let settled = |process: &super::state::Process| process.machine.phase() == Phase::Stable;
-        let plan = Strategy::Range.assign(&self.snapshot(group.partitions));
+        for scala in self.processes.iter().filter_map(|process| process.scala.as_ref()) {
+            delivered.extend(scala.owned().map(|(tp, thread)| (tp.clone(), thread.clone())));
+        }
+        let settled = |it: &Process| it.scala.is_some() || it.machine.phase() == Phase::Stable;
+        let plan = Strategy::Range.assign(&self.server.tree.snapshot());
         delivered == plan
-            && plan.keys().eq(self.server.owners.keys())
+            && plan.keys().eq(self.server.tree.owners.keys())
             && self.processes.iter().filter(|process| process.alive).all(settled)
     }
 
-    fn nodes_are_planned(&self, group: &Group) -> bool {
-        let plan = Strategy::Range.assign(&self.snapshot(group.partitions));
+    fn nodes_are_planned(&self) -> bool {
+        let plan = Strategy::Range.assign(&self.server.tree.snapshot());
         self.server
+            .tree
             .owners
             .iter()
             .all(|(tp, owner)| plan.get(tp).is_some_and(|thread| thread.as_str() == owner.thread))
@@ -135,7 +202,12 @@ impl State {
             // what started it was no answer of this session (a thief may have come between)
             Effect::Start { session, partition, thread, .. }
                 if self.server.sessions.contains(session)
-                    && !self.server.owners.get(partition).is_some_and(|owner| owner.is(*session, thread))
+                    && !self
+                        .server
+                        .tree
+                        .owners
+                        .get(partition)
+                        .is_some_and(|owner| owner.is(*session, thread))
                     && !self.stolen.contains(&(*session, partition.clone())) =>
             {
                 "INV-10"
@@ -158,7 +230,8 @@ impl State {
     /// A node is deleted by its owner only to give it up.
     pub fn check_released(&mut self, name: usize, session: SessionNumber, tp: &TopicPartition) {
         let machine = &self.processes[name].machine;
-        if machine.session() == Some(session) && machine.held.get(tp) != Some(&Holding::Releasing) {
+        let asked = self.processes[name].orphans == 0 && machine.session() == Some(session);
+        if asked && machine.held.get(tp) != Some(&Holding::Releasing) {
             self.broken.insert("rule 5");
         }
     }
