@@ -21,8 +21,11 @@ use crate::zk::ConsumerThreadId;
 /// - Partitions whose keys have one hash (topics `Aa` and `BB`) are in no defined order in Scala: its hash
 ///   maps decide. Ours are in the order of topic and partition.
 /// - To members before 0.11 a filter such as `.*` includes `__transaction_state` whatever
-///   `exclude.internal.topics` says. With `range` only that topic is planned differently, with `roundrobin`
-///   all may be: in a group with such members use a filter that keeps it out, such as the black list of its name.
+///   `exclude.internal.topics` says; `troupe.internal.topics.peers` chooses. Where they mix with later members,
+///   with `range` only that topic is planned differently, with `roundrobin` all may be: use a filter there that
+///   keeps it out, such as the black list of its name.
+///
+/// A member that plans differently all the same, or has given up, is named by [`PeerCheck`](super::PeerCheck).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Strategy {
@@ -111,6 +114,15 @@ fn round_robin(snapshot: &GroupSnapshot, key: impl Fn(&TopicPartition) -> String
             (tp, (*thread).clone())
         })
         .collect()
+}
+
+/// Whether Scala members before 0.10.2 refuse `roundrobin` for this group (KAFKA-2434): no topic at all, or
+/// topics with unequal threads.
+pub(super) fn refused_before_0_10_2(snapshot: &GroupSnapshot) -> bool {
+    let topics = snapshot.subscribed_topics();
+    let mut threads: Vec<_> = topics.iter().map(|topic| snapshot.threads(topic)).collect();
+    threads.dedup();
+    threads.len() != 1
 }
 
 /// `String.hashCode` of Java: over UTF-16 code units, wrapping at 32 bits.

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::assignor::Plan;
+use super::assignor::{self, Plan};
 use super::{GroupSnapshot, Member, Strategy};
 use crate::TopicPartition;
+use crate::config::{ConsumerConfig, InternalTopicsPeers};
 use crate::zk::registration::Registration;
-use crate::zk::topic_filter::INTERNAL_TOPICS;
+use crate::zk::topic_filter::TRANSACTION_STATE;
+
+mod peers;
 
 /// A release of Kafka and what its assignors answered, a line per case.
 struct Peer {
@@ -58,19 +61,24 @@ impl Case {
     }
 
     fn snapshot(&self, before_0_11: bool) -> GroupSnapshot {
-        let mut all: Vec<_> = self.topics.keys().cloned().collect();
-        if before_0_11 && self.exclude_internal {
-            all.retain(|topic| topic != INTERNAL_TOPICS[0]);
-        }
-        let exclude = self.exclude_internal && !before_0_11;
+        let all: Vec<_> = self.topics.keys().cloned().collect();
+        let kept_out = self.config(before_0_11).kept_out_topics();
         let expand = |(id, record): &(String, Registration)| {
-            Member::expand(id, &record.subscription, &all, exclude).unwrap()
+            Member::expand(id, &record.subscription, &all, kept_out).unwrap()
         };
         GroupSnapshot {
             members: self.members.iter().map(expand).collect(),
             partitions: self.topics.iter().map(|(topic, ids)| (topic.as_str().into(), ids.clone())).collect(),
             brokers: 1,
         }
+    }
+
+    /// What a member of ours is to be told to be in step with that generation.
+    fn config(&self, before_0_11: bool) -> ConsumerConfig {
+        let peers = if before_0_11 { InternalTopicsPeers::Before0_11 } else { InternalTopicsPeers::From0_11 };
+        let config = ConsumerConfig::builder().zookeeper_connect("z").group_id("g");
+        let config = config.exclude_internal_topics(self.exclude_internal).internal_topics_peers(peers);
+        config.build().unwrap()
     }
 
     /// A plan as the answers write it: members by their position, `.` for what is nobody's.
@@ -93,15 +101,6 @@ impl Case {
 
     fn ours(&self, strategy: Strategy, before_0_11: bool) -> Threads {
         self.threads(&strategy.assign(&self.snapshot(before_0_11)))
-    }
-
-    /// Whether members before 0.10.2 refuse round-robin: no topics, or topics with unequal threads.
-    fn refused_before_0_10_2(&self) -> bool {
-        let snapshot = self.snapshot(true);
-        let mut threads: Vec<_> =
-            snapshot.subscribed_topics().iter().map(|topic| snapshot.threads(topic)).collect();
-        threads.dedup();
-        threads.len() != 1
     }
 }
 
@@ -154,7 +153,7 @@ fn round_robin_is_that_of_the_relaxed_generations() {
 fn round_robin_is_that_of_the_strict_generations_where_they_have_one() {
     let mut refused = 0;
     for (case, answer) in V0_8_2.answers("roundrobin") {
-        if case.refused_before_0_10_2() {
+        if assignor::refused_before_0_10_2(&case.snapshot(true)) {
             assert_eq!(answer.failed.len(), case.members.len(), "{}", case.name);
             assert!(answer.plan.is_empty(), "{}", case.name);
             refused += 1;
@@ -182,8 +181,8 @@ fn transaction_state_concerns_only_itself_by_range() {
     for (case, answer) in V0_8_2.answers("range") {
         let (mut ours, mut theirs) = (case.ours(Strategy::Range, false), answer.plan);
         differ += usize::from(ours != theirs);
-        ours.remove(INTERNAL_TOPICS[1]);
-        theirs.remove(INTERNAL_TOPICS[1]);
+        ours.remove(TRANSACTION_STATE);
+        theirs.remove(TRANSACTION_STATE);
         assert_eq!(ours, theirs, "{}", case.name);
     }
     assert_eq!(differ, 3);

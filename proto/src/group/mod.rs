@@ -4,6 +4,7 @@
 //! - [`GroupSnapshot`]: what one read of the group's znodes said.
 //! - [`Strategy`]: the assignment rules, equal to the Scala consumer's answers (wire contract).
 //! - [`Machine`]: the rebalance, decided as data: inputs in, effects out, no I/O.
+//! - [`PeerCheck`]: which other members have given up or plan differently, by the owner nodes.
 //! - [`commit`]: the rules by which an offset node may be written.
 
 pub mod assignor;
@@ -11,10 +12,12 @@ pub mod commit;
 #[cfg(test)]
 mod golden;
 mod machine;
+pub mod peers;
 mod snapshot;
 
 pub use assignor::Strategy;
 pub use machine::{
     ClaimAnswer, Effect, Generation, Input, Machine, Owner, Phase, Progress, Reason, SessionNumber, Settings,
 };
+pub use peers::PeerCheck;
 pub use snapshot::{GroupSnapshot, Member};

@@ -19,14 +19,14 @@ pub struct Member {
 impl Member {
     /// A member with its subscription expanded, as every other member of the group must expand it.
     ///
-    /// Topics by name stay, whether they exist or not; a filter takes from `all`, the topics that exist.
-    /// `exclude_internal` is the property `exclude.internal.topics` of the *reader*. An error if the filter
-    /// cannot be used.
+    /// Topics by name stay, whether they exist or not; a filter takes from `all`, the topics that exist,
+    /// but for `kept_out`, the internal topics that the *reader* keeps out
+    /// ([`kept_out_topics`](crate::config::ConsumerConfig::kept_out_topics)). An error if the filter cannot be used.
     pub fn expand(
         id: impl Into<String>,
         subscription: &Subscription,
         all: &[String],
-        exclude_internal: bool,
+        kept_out: &[&str],
     ) -> Result<Self, TopicFilterError> {
         let topics = match subscription {
             Subscription::Static(topics) => {
@@ -34,9 +34,8 @@ impl Member {
             }
             Subscription::WhiteList { streams, .. } | Subscription::BlackList { streams, .. } => {
                 let filter = subscription.topic_filter().transpose()?;
-                let allowed = all
-                    .iter()
-                    .filter(|topic| filter.as_ref().is_some_and(|f| f.allows(topic, exclude_internal)));
+                let allowed =
+                    all.iter().filter(|topic| filter.as_ref().is_some_and(|f| f.allows(topic, kept_out)));
                 allowed.map(|topic| (topic.as_str().into(), *streams)).collect()
             }
         };
@@ -85,10 +84,11 @@ impl GroupSnapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zk::topic_filter::INTERNAL_TOPICS;
 
     fn topics(subscription: &Subscription) -> Result<Vec<(String, u32)>, TopicFilterError> {
         let all = ["a", "b", "__consumer_offsets"].map(str::to_owned);
-        let member = Member::expand("m", subscription, &all, true)?;
+        let member = Member::expand("m", subscription, &all, INTERNAL_TOPICS)?;
         Ok(member.topics.iter().map(|(topic, streams)| (topic.to_string(), *streams)).collect())
     }
 
