@@ -1,7 +1,7 @@
 //! A Kafka broker.
 
 use crate::{
-    Client, ClusterError, KafkaVersion, Proxy, ZooKeeper, free_port,
+    Client, ClusterError, Ensemble, KafkaVersion, Proxy, free_port,
     poll::{Look, until},
     scratch::Scratch,
     server::Server,
@@ -42,7 +42,7 @@ pub struct Broker {
     id: i32,
     version: KafkaVersion,
     port: AtomicU16,
-    zookeeper: Arc<ZooKeeper>,
+    ensemble: Arc<Ensemble>,
     chroot: String,
     overrides: Vec<(String, String)>,
     /// What it advertises instead of its own address.
@@ -53,7 +53,7 @@ pub struct Broker {
 #[derive(Debug)]
 pub(crate) struct Shared<'a> {
     pub(crate) scratch: &'a Arc<Scratch>,
-    pub(crate) zookeeper: &'a Arc<ZooKeeper>,
+    pub(crate) ensemble: &'a Arc<Ensemble>,
     pub(crate) version: KafkaVersion,
     pub(crate) chroot: &'a str,
     pub(crate) overrides: &'a [(String, String)],
@@ -69,7 +69,7 @@ impl Broker {
             id,
             version: shared.version,
             port: AtomicU16::new(port),
-            zookeeper: Arc::clone(shared.zookeeper),
+            ensemble: Arc::clone(shared.ensemble),
             chroot: shared.chroot.to_owned(),
             overrides: shared.overrides.to_vec(),
             proxy: if shared.proxied { Some(Proxy::start(format!("127.0.0.1:{port}"))?) } else { None },
@@ -204,7 +204,7 @@ impl Broker {
     fn wait_until_unregistered(&self) -> Result<(), ClusterError> {
         let node = format!("{}/brokers/ids/{}", self.chroot, self.id);
         until(&format!("end of the ZooKeeper node {node}"), || {
-            let dump = self.zookeeper.command("dump")?;
+            let dump = self.ensemble.command("dump")?;
             let registered = dump.lines().any(|line| line.trim() == node);
             Ok(if registered { Look::NotYet("it exists".to_owned()) } else { Look::Done(()) })
         })
@@ -215,7 +215,7 @@ impl Broker {
             ("broker.id", self.id.to_string()),
             ("listeners", format!("PLAINTEXT://127.0.0.1:{}", self.port.load(Ordering::Relaxed))),
             ("advertised.listeners", format!("PLAINTEXT://{}", self.address())),
-            ("zookeeper.connect", self.zookeeper.connect() + &self.chroot),
+            ("zookeeper.connect", self.ensemble.connect() + &self.chroot),
             ("log.dirs", self.data().display().to_string()),
         ];
         let defaults = PROPERTIES.iter().map(|&(key, value)| (key, value.to_owned()));

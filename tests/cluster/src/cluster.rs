@@ -1,8 +1,8 @@
-//! A ZooKeeper and its brokers.
+//! A ZooKeeper ensemble and its brokers.
 
 use crate::{
-    Broker, Client, ClusterError, JavaChild, KafkaVersion, ProduceRecord, ZooKeeper, ZooKeeperVersion,
-    broker::Shared, scratch::Scratch,
+    Broker, Client, ClusterError, Ensemble, JavaChild, KafkaVersion, ProduceRecord, ZooKeeper,
+    ZooKeeperVersion, broker::Shared, scratch::Scratch,
 };
 use std::{
     path::Path,
@@ -18,7 +18,7 @@ use std::{
 pub struct Cluster {
     // the order is the order of the end: brokers, ZooKeeper, then their folder
     brokers: Vec<Broker>,
-    zookeeper: Arc<ZooKeeper>,
+    ensemble: Arc<Ensemble>,
     chroot: String,
     java_children: AtomicUsize,
     scratch: Arc<Scratch>,
@@ -29,6 +29,7 @@ pub struct Cluster {
 pub struct ClusterBuilder {
     kafka: KafkaVersion,
     zookeeper: ZooKeeperVersion,
+    zookeepers: usize,
     brokers: usize,
     sessions: (Duration, Duration),
     properties: Vec<(String, String)>,
@@ -48,6 +49,13 @@ impl ClusterBuilder {
     #[must_use]
     pub fn zookeeper(mut self, version: ZooKeeperVersion) -> Self {
         self.zookeeper = version;
+        self
+    }
+
+    /// The number of ZooKeeper servers, 1 if not set; several elect a leader. See [`Ensemble`].
+    #[must_use]
+    pub fn zookeepers(mut self, zookeepers: usize) -> Self {
+        self.zookeepers = zookeepers;
         self
     }
 
@@ -94,11 +102,12 @@ impl ClusterBuilder {
     /// [`ClusterError::Fetch`] without Java or jars, [`ClusterError::Server`] if a server does not come up.
     pub fn start(self) -> Result<Cluster, ClusterError> {
         let scratch = Arc::new(Scratch::create()?);
-        let zookeeper = Arc::new(ZooKeeper::start(&scratch, self.zookeeper, self.sessions)?);
+        let ensemble = Ensemble::start(&scratch, self.zookeeper, self.zookeepers, self.sessions)?;
+        let ensemble = Arc::new(ensemble);
         let ids: Vec<i32> = (0..).take(self.brokers).collect();
         let shared = Shared {
             scratch: &scratch,
-            zookeeper: &zookeeper,
+            ensemble: &ensemble,
             version: self.kafka,
             chroot: &self.chroot,
             overrides: &self.properties,
@@ -107,7 +116,7 @@ impl ClusterBuilder {
         let brokers = ids.iter().map(|&id| Broker::launch_new(id, &shared)).collect::<Result<Vec<_>, _>>()?;
         brokers.iter().try_for_each(|broker| broker.wait_until_up(&ids))?;
         let chroot = self.chroot;
-        Ok(Cluster { brokers, zookeeper, chroot, java_children: AtomicUsize::new(0), scratch })
+        Ok(Cluster { brokers, ensemble, chroot, java_children: AtomicUsize::new(0), scratch })
     }
 }
 
@@ -125,6 +134,7 @@ impl Cluster {
         ClusterBuilder {
             kafka: KafkaVersion::V3_9_1,
             zookeeper: ZooKeeperVersion::V3_8_4,
+            zookeepers: 1,
             brokers: 1,
             sessions: (Duration::from_millis(500), Duration::from_secs(60)),
             properties: Vec::new(),
@@ -133,14 +143,19 @@ impl Cluster {
         }
     }
 
-    /// The ZooKeeper server.
+    /// The ZooKeeper server; the first of several.
     pub fn zookeeper(&self) -> &ZooKeeper {
-        &self.zookeeper
+        &self.ensemble.servers()[0]
     }
 
-    /// What Kafka's clients take as `zookeeper.connect`: `127.0.0.1:port` and the chroot.
+    /// All ZooKeeper servers.
+    pub fn ensemble(&self) -> &Ensemble {
+        &self.ensemble
+    }
+
+    /// What Kafka's clients take as `zookeeper.connect`: `127.0.0.1:port` of each server and the chroot.
     pub fn zookeeper_connect(&self) -> String {
-        self.zookeeper.connect() + &self.chroot
+        self.ensemble.connect() + &self.chroot
     }
 
     /// The broker with id `index`.

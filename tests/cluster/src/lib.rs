@@ -20,6 +20,7 @@
 //! - `jars`: fetches a generation's jars once, into a cache under the target folder.
 //! - `keeper`: one process and the shell that ends it when we end, however we end.
 //! - [`ZooKeeper`], [`Broker`], [`JavaChild`]: what runs in a keeper.
+//! - [`Ensemble`]: one ZooKeeper, or several with a leader, and the links between them.
 //! - [`Proxy`]: a network between a client and a server that fails on purpose.
 //! - `golden/regenerate` (a script): asks the real assignors of three generations, for proto's tests of ours.
 //! - `wire`, `batch`, [`Client`]: the few Kafka requests that tests need: topics, produce, end offsets.
@@ -29,6 +30,8 @@
 //!   as our end of a pipe closes. So a panic, Ctrl-C, kill -9 and a cluster in a `static` all leave nothing behind.
 //! - A broker that is started while its predecessor's ephemeral node is alive ends itself (`NodeExists`), so a
 //!   restart after a kill first waits until ZooKeeper has expired the old session.
+//! - Servers of an ensemble know each other under different addresses: each has a proxy of its own to the quorum port of
+//!   each other. Later versions tell each other the election address that they have, so that port has none.
 //! - SIGSTOP is not at once: one thread takes it and stops the others. `pause` waits until all stand still.
 #![deny(missing_docs)]
 
@@ -37,6 +40,7 @@ mod broker;
 mod client;
 mod cluster;
 mod connection;
+mod ensemble;
 mod error;
 mod jars;
 mod java_child;
@@ -54,6 +58,7 @@ mod zookeeper;
 pub use broker::Broker;
 pub use client::{Client, PartitionMetadata};
 pub use cluster::{Cluster, ClusterBuilder};
+pub use ensemble::Ensemble;
 pub use error::ClusterError;
 pub use jars::cache_root;
 pub use java_child::JavaChild;

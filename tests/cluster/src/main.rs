@@ -34,6 +34,9 @@ enum Command {
         /// Number of brokers
         #[arg(long, default_value_t = 1)]
         brokers: usize,
+        /// Number of ZooKeeper servers; several are zookeeper-0 and up
+        #[arg(long, default_value_t = 1)]
+        zookeepers: usize,
         /// Kafka's path in ZooKeeper, such as /kafka
         #[arg(long, default_value = "")]
         chroot: String,
@@ -62,22 +65,22 @@ enum Command {
     },
     /// End a server as kill -9 does: zookeeper or broker-N
     Kill {
-        /// zookeeper or broker-N
+        /// zookeeper, zookeeper-N or broker-N
         server: String,
     },
     /// Let a server stop answering
     Pause {
-        /// zookeeper or broker-N
+        /// zookeeper, zookeeper-N or broker-N
         server: String,
     },
     /// Let a paused server go on
     Resume {
-        /// zookeeper or broker-N
+        /// zookeeper, zookeeper-N or broker-N
         server: String,
     },
     /// Start a server again, on the same data
     Restart {
-        /// zookeeper or broker-N
+        /// zookeeper, zookeeper-N or broker-N
         server: String,
     },
     /// End the running cluster
@@ -100,12 +103,12 @@ fn run(arguments: Arguments) -> Result {
     let state = arguments.state.unwrap_or_else(|| cache_root().join("running"));
     let order = |order: &str, server: &str| Running::find(&state)?.order(&format!("{order} {server}"));
     match arguments.command {
-        Command::Up { kafka, brokers, chroot } => {
+        Command::Up { kafka, brokers, zookeepers, chroot } => {
             if Running::find(&state).is_ok() {
                 return Err(format!("a cluster is running already, see {}", state.display()).into());
             }
-            let cluster = Cluster::builder().kafka(kafka).brokers(brokers).chroot(chroot).start()?;
-            running::serve(cluster, &state)
+            let cluster = Cluster::builder().kafka(kafka).brokers(brokers).zookeepers(zookeepers);
+            running::serve(cluster.chroot(chroot).start()?, &state)
         }
         Command::Topic { name, partitions, replication } => {
             topic(&Running::find(&state)?.client()?, &name, partitions, replication)

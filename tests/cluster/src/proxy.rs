@@ -7,11 +7,11 @@ use std::{
     net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// A TCP proxy on a port of 127.0.0.1 in front of a server that frames its replies with a length of four bytes, as
-/// ZooKeeper and Kafka do; it ends when dropped.
+/// ZooKeeper and Kafka do for their clients; it ends when dropped.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -22,6 +22,10 @@ pub struct Proxy {
 #[derive(Debug)]
 struct Network {
     target: String,
+    /// Whether replies begin with their length.
+    framed: bool,
+    /// How long a target that refuses connections is tried again.
+    patience: Duration,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -50,9 +54,23 @@ impl Proxy {
     /// # Errors
     /// [`ClusterError::Io`] if it cannot listen.
     pub fn start(target: impl Into<String>) -> Result<Self, ClusterError> {
+        Self::start_with(target.into(), true, Duration::ZERO)
+    }
+
+    /// As [`Proxy::start`], for a protocol without frames, as between ZooKeeper servers. What comes at once counts as
+    /// a reply. A target that does not listen yet is waited for, for two seconds: a follower tries its new leader again
+    /// when it is refused, and a connection that is taken and closed starts a new election instead.
+    ///
+    /// # Errors
+    /// [`ClusterError::Io`] if it cannot listen.
+    pub fn start_unframed(target: impl Into<String>) -> Result<Self, ClusterError> {
+        Self::start_with(target.into(), false, Duration::from_secs(2))
+    }
+
+    fn start_with(target: String, framed: bool, patience: Duration) -> Result<Self, ClusterError> {
         let port = free_port()?;
-        let network = Network { target: target.into(), state: Mutex::default(), changed: Condvar::new() };
-        let network = Arc::new(network);
+        let (state, changed) = Default::default();
+        let network = Arc::new(Network { target, framed, patience, state, changed });
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listener = listener.map_err(ClusterError::io(format!("listen on 127.0.0.1:{port}")))?;
         let accepting = Arc::clone(&network);
@@ -159,7 +177,7 @@ impl Network {
     }
 
     fn connect(self: &Arc<Self>, client: TcpStream) -> io::Result<()> {
-        let server = TcpStream::connect(&self.target)?;
+        let server = self.dial()?;
         for stream in [&client, &server] {
             stream.set_nodelay(true)?;
         }
@@ -176,6 +194,18 @@ impl Network {
         thread::spawn(move || requests.forward(number, from_client, to_server, read_some));
         thread::spawn(move || replies.forward(number, server, client, |from| replies.read_reply(from)));
         Ok(())
+    }
+
+    fn dial(&self) -> io::Result<TcpStream> {
+        let begun = Instant::now();
+        loop {
+            match TcpStream::connect(&self.target) {
+                Err(_) if begun.elapsed() < self.patience && !self.state().ended => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                dialled => return dialled,
+            }
+        }
     }
 
     /// Forwards what `read` returns until either end closes, and then closes both.
@@ -200,10 +230,7 @@ impl Network {
     }
 
     fn read_reply(&self, from: &mut TcpStream) -> io::Result<Vec<u8>> {
-        let mut reply = vec![0; 4];
-        from.read_exact(&mut reply)?;
-        let length = u32::from_be_bytes([reply[0], reply[1], reply[2], reply[3]]);
-        from.take(u64::from(length)).read_to_end(&mut reply)?;
+        let reply = if self.framed { read_frame(from)? } else { read_some(from)? };
         let delay = {
             let mut state = self.state();
             if state.loses_this_reply() {
@@ -220,6 +247,14 @@ impl Network {
         let thawed = self.changed.wait_while(state, |state| state.frozen && !state.ended);
         drop(thawed.unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+fn read_frame(from: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut frame = vec![0; 4];
+    from.read_exact(&mut frame)?;
+    let length = u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]);
+    from.take(u64::from(length)).read_to_end(&mut frame)?;
+    Ok(frame)
 }
 
 fn read_some(from: &mut TcpStream) -> io::Result<Vec<u8>> {

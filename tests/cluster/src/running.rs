@@ -101,7 +101,9 @@ fn describe(cluster: &Cluster) -> Result<String> {
     writeln!(text, "folder={}", cluster.folder().display())?;
     writeln!(text, "control={}", control(cluster).display())?;
     let pid = |pid: Option<u32>| pid.map_or_else(String::new, |pid| pid.to_string());
-    writeln!(text, "pid.zookeeper={}", pid(cluster.zookeeper().pid()))?;
+    for zookeeper in cluster.ensemble().servers() {
+        writeln!(text, "pid.{}={}", zookeeper.name(), pid(zookeeper.pid()))?;
+    }
     for broker in cluster.brokers() {
         writeln!(text, "pid.broker-{}={}", broker.id(), pid(broker.pid()))?;
     }
@@ -127,13 +129,16 @@ const OF_BROKER: Calls<Broker> = [
 /// Does what `order` says: a call and a server.
 fn follow(cluster: &Cluster, order: &str) -> Result {
     let (call, server) = order.split_once(' ').ok_or("an order is a call and a server")?;
-    if server == "zookeeper" {
-        return run(&OF_ZOOKEEPER, call, cluster.zookeeper());
+    if let Some(zookeeper) = cluster.ensemble().servers().iter().find(|it| it.name() == server) {
+        return run(&OF_ZOOKEEPER, call, zookeeper);
     }
     let index = server.strip_prefix("broker-").and_then(|index| index.parse::<usize>().ok());
     match index.and_then(|index| cluster.brokers().get(index)) {
         Some(broker) => run(&OF_BROKER, call, broker),
-        None => Err(format!("there is no server {server}: there are zookeeper and broker-0 up").into()),
+        None => {
+            let first = cluster.zookeeper().name();
+            Err(format!("there is no server {server}: there are {first} and broker-0 up").into())
+        }
     }
 }
 

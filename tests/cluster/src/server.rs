@@ -30,8 +30,13 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(scratch: &Arc<Scratch>, name: &str) -> Result<Self, ClusterError> {
         let folder = scratch.path().join(name);
-        fs::create_dir(&folder).map_err(ClusterError::io(format!("create {}", folder.display())))?;
+        // it exists when a server of this name failed before
+        fs::create_dir_all(&folder).map_err(ClusterError::io(format!("create {}", folder.display())))?;
         Ok(Self { name: name.to_owned(), folder, scratch: Arc::clone(scratch), keeper: Mutex::new(None) })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(crate) fn folder(&self) -> &Path {

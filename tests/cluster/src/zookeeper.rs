@@ -3,8 +3,10 @@
 use crate::{ClusterError, ZooKeeperVersion, free_port, scratch::Scratch, server::Server};
 use std::{
     ffi::OsString,
+    fs,
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -20,19 +22,36 @@ pub struct ZooKeeper {
     version: ZooKeeperVersion,
     port: u16,
     sessions: (Duration, Duration),
+    /// Lines of its configuration that tell of its peers; none for a server alone.
+    peers: Vec<(String, String)>,
 }
 
 impl ZooKeeper {
-    pub(crate) fn start(
+    /// A server that is not running yet. Among peers it has a number (`myid`) and knows the numbers of all.
+    pub(crate) fn new(
         scratch: &Arc<Scratch>,
+        name: &str,
         version: ZooKeeperVersion,
         sessions: (Duration, Duration),
+        (number, peers): (usize, Vec<(String, String)>),
     ) -> Result<Self, ClusterError> {
-        let server = Server::new(scratch, "zookeeper")?;
-        let zookeeper = Self { server, version, port: free_port()?, sessions };
-        zookeeper.launch()?;
-        zookeeper.wait_until_up()?;
+        let server = Server::new(scratch, name)?;
+        let zookeeper = Self { server, version, port: free_port()?, sessions, peers };
+        let my_id = zookeeper.data().join("myid");
+        fs::create_dir_all(zookeeper.data()).map_err(ClusterError::io("create ZooKeeper's data folder"))?;
+        fs::write(&my_id, number.to_string())
+            .map_err(ClusterError::io(format!("write {}", my_id.display())))?;
         Ok(zookeeper)
+    }
+
+    /// `zookeeper`, or `zookeeper-N` for one of several.
+    pub fn name(&self) -> &str {
+        self.server.name()
+    }
+
+    /// The folder with its snapshots and transaction logs (`version-2`); it goes with the cluster.
+    pub fn data(&self) -> PathBuf {
+        self.server.folder().join("data")
     }
 
     /// `127.0.0.1:port`, without a chroot.
@@ -83,7 +102,8 @@ impl ZooKeeper {
         self.server.resume()
     }
 
-    /// Starts it again on the same port and data, stopping it first if it runs, and waits until it answers.
+    /// Starts it again on the same port and data, stopping it first if it runs, and waits until it serves clients,
+    /// which one of several does with a quorum only: see [`Ensemble::start_missing`](crate::Ensemble::start_missing).
     ///
     /// # Errors
     /// [`ClusterError::Server`] with the end of its log if it does not come up.
@@ -110,19 +130,26 @@ impl ZooKeeper {
         Ok(answer)
     }
 
-    fn launch(&self) -> Result<(), ClusterError> {
+    /// What the server says it is: `standalone`, `leader` or `follower`; `None` if it does not answer, or serves
+    /// nobody for want of a quorum.
+    pub fn mode(&self) -> Option<String> {
+        let answer = self.command("srvr").ok()?;
+        answer.lines().find_map(|line| line.strip_prefix("Mode: ")).map(str::to_owned)
+    }
+
+    pub(crate) fn launch(&self) -> Result<(), ClusterError> {
         let millis = |duration: Duration| duration.as_millis().to_string();
-        let data = self.server.folder().join("data");
         let properties = [
             ("tickTime", millis(TICK)),
             ("minSessionTimeout", millis(self.sessions.0)),
             ("maxSessionTimeout", millis(self.sessions.1)),
-            ("dataDir", data.display().to_string()),
+            ("dataDir", self.data().display().to_string()),
             ("clientPort", self.port.to_string()),
             ("clientPortAddress", "127.0.0.1".to_owned()),
             ("maxClientCnxns", "0".to_owned()),
         ]
         .map(|(key, value)| (key.to_owned(), value));
+        let properties: Vec<_> = properties.into_iter().chain(self.peers.iter().cloned()).collect();
         let properties = self.server.write_properties("zoo.cfg", &properties)?;
         let flags = [
             "-Xmx256m",
@@ -137,7 +164,7 @@ impl ZooKeeper {
         self.server.start(self.version.comes_with(), &arguments)
     }
 
-    fn wait_until_up(&self) -> Result<(), ClusterError> {
+    pub(crate) fn wait_until_up(&self) -> Result<(), ClusterError> {
         self.server.wait_until_up(|| {
             let answer = self.command("srvr").map_err(|error| error.to_string())?;
             if answer.contains("Mode: ") { Ok(()) } else { Err(answer) }

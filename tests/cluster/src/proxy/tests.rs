@@ -1,5 +1,4 @@
 use super::*;
-use std::time::Instant;
 
 /// A server that answers each frame with itself.
 fn echo() -> io::Result<String> {
