@@ -5,8 +5,8 @@
 //! right to hand over a record or to commit is a *deadline*, checked at each hand-over, not a message: after
 //! SIGCONT the mailbox would drain first.
 //!
-//! * The deadline is 2/3 of the negotiated session timeout after the *send* of the last answered heartbeat. Reads
-//!   never extend it.
+//! * The deadline is 2/3 of the negotiated session timeout after the *send* of the last answered heartbeat, and less
+//!   after a pause (`zk_session::heartbeat`). Reads never extend it.
 //! * It is read against `CLOCK_BOOTTIME`, which goes on while the machine sleeps.
 //! * A late tick needs no case of its own: a heartbeat that was sent before a pause extends the deadline from its
 //!   send, so after a pause longer than the lease only a heartbeat sent after it can open delivery again.
@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::Timespec;
+
+use crate::clock;
 
 /// Our number of a ZooKeeper session: one higher for each new session of this process; 0 is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +29,7 @@ pub struct BootInstant(u64);
 impl BootInstant {
     /// The time now.
     pub fn now() -> Self {
-        let time = clock_gettime(ClockId::Boottime);
+        let time = clock::boot_time();
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
         Self(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
@@ -45,12 +47,6 @@ impl std::ops::Add<Duration> for BootInstant {
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
     }
-}
-
-/// The kernel's coarse clock: moves once per timer tick (1 to 10 ms), and reading it takes a fraction of a precise
-/// clock's reading.
-fn tick() -> Timespec {
-    clock_gettime(ClockId::MonotonicCoarse)
 }
 
 /// What someone who checks a [`Lease`] for each of many records knows from the last check.
@@ -117,7 +113,7 @@ impl Lease {
     #[inline]
     pub fn is_still_live_in(&self, session: SessionEpoch, last: &mut LeaseCheck) -> bool {
         let deadline = self.deadline.load(Ordering::Acquire);
-        let tick = tick();
+        let tick = clock::tick();
         if deadline == 0 || deadline != last.deadline || tick != last.tick {
             // the tick was read first: a pause between the two counts as after this check
             if !self.is_live_in(session) {
