@@ -3,9 +3,10 @@ mod zk;
 
 use std::time::Duration;
 
+use kafka_troupe_actors::lease::SessionEpoch;
 use kafka_troupe_actors::zk_session::{
     Claim, CreateEphemeral, CreatePersistent, Delete, ReadChildren, ReadData, Register, SessionEvent,
-    SetData, SetPersistent, Shutdown, Unwatch, ZkError,
+    SetData, Shutdown, Unwatch, ZkError,
 };
 use tokio::time::timeout;
 use zk::{PATIENCE, SESSION_TIMEOUT, Session, eventually, zookeeper};
@@ -23,8 +24,12 @@ fn register(path: &str, data: &[u8]) -> Register {
     Register { path: path.to_owned(), data: data.to_vec() }
 }
 
-fn set(path: &str, data: &[u8], version: Option<i32>) -> SetPersistent {
-    SetPersistent { path: path.to_owned(), data: data.to_vec(), version }
+fn create(session: SessionEpoch, path: &str, data: &[u8]) -> CreatePersistent {
+    CreatePersistent { session, path: path.to_owned(), data: data.to_vec() }
+}
+
+fn set(session: SessionEpoch, path: &str, data: &[u8], version: i32) -> SetData {
+    SetData { session, path: path.to_owned(), data: data.to_vec(), version }
 }
 
 fn children_changed(path: &str) -> SessionEvent {
@@ -38,23 +43,19 @@ fn data_changed(path: &str) -> SessionEvent {
 #[actix::test]
 async fn persistent_nodes_are_made_with_parents_and_set_by_version() {
     let server = zookeeper();
-    let (session, _) = Session::connected(&server.zookeeper_connect()).await;
+    let (session, epoch) = Session::connected(&server.zookeeper_connect()).await;
     let path = "/consumers/g/offsets/t/0";
-    assert!(matches!(session.ask(set(path, b"1", Some(0))).await, Err(ZkError::NoNode(_))));
-    assert_eq!(session.ask(set(path, b"1", None)).await, Ok(0));
-    assert_eq!(session.ask(set(path, b"2", None)).await, Ok(1));
-    assert_eq!(session.ask(set(path, b"3", Some(1))).await, Ok(2));
-    let stale = session.ask(set(path, b"4", Some(1))).await.unwrap_err();
+    assert!(matches!(session.ask(set(epoch, path, b"1", 0)).await, Err(ZkError::NoNode(_))));
+    assert_eq!(session.ask(create(epoch, path, b"1")).await, Ok(()));
+    assert_eq!(session.ask(set(epoch, path, b"2", 0)).await.unwrap().version, 1);
+    let stale = session.ask(set(epoch, path, b"3", 0)).await.unwrap_err();
     assert!(matches!(&stale, ZkError::BadVersion(call) if call.path == path), "{stale}");
-    let set_data = SetData { path: path.to_owned(), data: b"5".to_vec(), version: 2 };
-    assert_eq!(session.ask(set_data).await.unwrap().version, 3);
     let (data, stat) = session.ask(ReadData { path: path.to_owned(), watch: false }).await.unwrap();
-    assert_eq!((data.as_slice(), stat.version, stat.ephemeral_owner), (b"5".as_slice(), 3, 0));
-    let again = CreatePersistent { path: path.to_owned(), data: Vec::new() };
-    assert!(matches!(session.ask(again).await, Err(ZkError::NodeExists(_))));
-    let parent = Delete { path: "/consumers/g/offsets/t".to_owned(), version: None };
+    assert_eq!((data.as_slice(), stat.version, stat.ephemeral_owner), (b"2".as_slice(), 1, 0));
+    assert!(matches!(session.ask(create(epoch, path, b"")).await, Err(ZkError::NodeExists(_))));
+    let parent = Delete { session: epoch, path: "/consumers/g/offsets/t".to_owned(), version: None };
     assert!(matches!(session.ask(parent).await, Err(ZkError::NotEmpty(_))));
-    let delete = Delete { path: path.to_owned(), version: None };
+    let delete = Delete { session: epoch, path: path.to_owned(), version: None };
     assert_eq!(session.ask(delete.clone()).await, Ok(()));
     assert_eq!(session.ask(delete).await, Ok(()), "gone is as good");
 }
@@ -63,7 +64,7 @@ async fn persistent_nodes_are_made_with_parents_and_set_by_version() {
 async fn ephemeral_nodes_are_the_sessions_or_name_their_holder() {
     let server = zookeeper();
     let (first, epoch) = Session::connected(&server.zookeeper_connect()).await;
-    let (second, other) = Session::connected(&server.zookeeper_connect()).await;
+    let (mut second, other) = Session::connected(&server.zookeeper_connect()).await;
     let registered = first.ask(register("/consumers/g/ids/a", b"{}")).await.unwrap();
     assert_eq!(registered.session, epoch);
     let claim = |session, text: &str| CreateEphemeral {
@@ -84,6 +85,10 @@ async fn ephemeral_nodes_are_the_sessions_or_name_their_holder() {
         Claim::Exists { stat, .. } => assert_eq!(stat.ephemeral_owner, registered.id),
         Claim::Created { .. } => panic!("another session's node, with our data, is not ours"),
     }
+    // whoever waits for it is told, without having read it again
+    let path = claim(epoch, "").path;
+    assert_eq!(first.ask(Delete { session: epoch, path: path.clone(), version: None }).await, Ok(()));
+    assert_eq!(second.event().await, SessionEvent::Deleted { path });
     let mut later = epoch;
     later.0 += 1;
     assert!(matches!(first.ask(claim(later, "a-0")).await, Err(ZkError::SessionMoved { .. })));
@@ -93,28 +98,28 @@ async fn ephemeral_nodes_are_the_sessions_or_name_their_holder() {
 async fn watches_tell_every_change_until_unwatched() {
     let server = zookeeper();
     let (mut watcher, _) = Session::connected(&server.zookeeper_connect()).await;
-    let (writer, _) = Session::connected(&server.zookeeper_connect()).await;
+    let (writer, epoch) = Session::connected(&server.zookeeper_connect()).await;
     // what does not exist yet is watched all the same
     assert!(matches!(watcher.ask(children("/t")).await, Err(ZkError::NoNode(_))));
     assert!(matches!(watcher.ask(data("/t")).await, Err(ZkError::NoNode(_))));
-    writer.ask(set("/t", b"1", None)).await.unwrap();
+    writer.ask(create(epoch, "/t", b"1")).await.unwrap();
     assert_eq!(watcher.event().await, children_changed("/t"));
     assert_eq!(watcher.event().await, data_changed("/t"));
     assert_eq!(watcher.ask(children("/t")).await, Ok(vec![]));
     assert_eq!(watcher.ask(data("/t")).await.unwrap().0, b"1");
-    writer.ask(set("/t/b", b"", None)).await.unwrap();
+    writer.ask(create(epoch, "/t/b", b"")).await.unwrap();
     assert_eq!(watcher.event().await, children_changed("/t"));
-    writer.ask(set("/t/a", b"", None)).await.unwrap();
+    writer.ask(create(epoch, "/t/a", b"")).await.unwrap();
     assert_eq!(watcher.ask(children("/t")).await, Ok(vec!["a".to_owned(), "b".to_owned()]));
-    writer.ask(set("/t", b"2", None)).await.unwrap();
+    writer.ask(set(epoch, "/t", b"2", 0)).await.unwrap();
     assert_eq!(watcher.event().await, data_changed("/t"));
     watcher.actor.send(Unwatch { path: "/t".to_owned() }).await.unwrap();
     assert_eq!(
         watcher.ask(data("/u")).await.unwrap_err().to_string(),
         "zookeeper get data of /u: no such node"
     );
-    writer.ask(set("/t/c", b"", None)).await.unwrap();
-    writer.ask(set("/u", b"", None)).await.unwrap();
+    writer.ask(create(epoch, "/t/c", b"")).await.unwrap();
+    writer.ask(create(epoch, "/u", b"")).await.unwrap();
     assert_eq!(watcher.event().await, data_changed("/u"), "nothing more of /t");
 }
 
@@ -122,7 +127,7 @@ async fn watches_tell_every_change_until_unwatched() {
 async fn the_heartbeat_changes_no_version_and_fires_no_watch() {
     let server = zookeeper();
     let (mut session, _) = Session::connected(&server.zookeeper_connect()).await;
-    let (mut other, _) = Session::connected(&server.zookeeper_connect()).await;
+    let (mut other, epoch) = Session::connected(&server.zookeeper_connect()).await;
     let path = "/consumers/g/ids/a";
     let registered = session.ask(register(path, b"{}")).await.unwrap();
     other.ask(data(path)).await.unwrap();
@@ -135,7 +140,7 @@ async fn the_heartbeat_changes_no_version_and_fires_no_watch() {
     assert_eq!((record.as_slice(), stat.version, stat.ephemeral_owner), (b"{}".as_slice(), 0, registered.id));
     assert_eq!(stat.czxid, stat.mzxid);
     // and it notices when the node is gone
-    other.ask(Delete { path: path.to_owned(), version: None }).await.unwrap();
+    other.ask(Delete { session: epoch, path: path.to_owned(), version: None }).await.unwrap();
     session.until(&SessionEvent::RegistrationMissing).await;
     session.ask(register(path, b"{}")).await.unwrap();
 }

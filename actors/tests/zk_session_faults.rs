@@ -7,8 +7,8 @@ use std::time::Duration;
 use kafka_troupe_actors::lease::SessionEpoch;
 use kafka_troupe_actors::zk_session::port::{ConnectSpec, ZkConnector, ZkEvent};
 use kafka_troupe_actors::zk_session::{
-    Claim, CreateEphemeral, ReadChildren, ReadData, Register, SessionConfig, SessionEvent, SessionState,
-    SetPersistent, Shutdown, WaitConnected, ZkError, ZooKeeperAsync,
+    Claim, CreateEphemeral, CreatePersistent, ReadChildren, ReadData, Register, SessionConfig, SessionEvent,
+    SessionState, Shutdown, WaitConnected, ZkError, ZooKeeperAsync,
 };
 use tokio::time::{Instant, timeout};
 use zk::{PATIENCE, SESSION_TIMEOUT, Session, config, eventually, freeze, zookeeper};
@@ -17,8 +17,8 @@ fn register(path: &str) -> Register {
     Register { path: path.to_owned(), data: b"{}".to_vec() }
 }
 
-fn set(path: &str, data: &[u8]) -> SetPersistent {
-    SetPersistent { path: path.to_owned(), data: data.to_vec(), version: None }
+fn create(session: SessionEpoch, path: &str) -> CreatePersistent {
+    CreatePersistent { session, path: path.to_owned(), data: Vec::new() }
 }
 
 fn children_changed(path: &str) -> SessionEvent {
@@ -32,22 +32,22 @@ async fn a_change_during_a_restart_of_zookeeper_is_told() {
     let (mut watcher, epoch) = Session::connected(&connect).await;
     let registered = watcher.ask(register("/consumers/g/ids/a")).await.unwrap();
     for path in ["/still", "/grows"] {
-        watcher.ask(set(path, b"")).await.unwrap();
+        watcher.ask(create(epoch, path)).await.unwrap();
         watcher.ask(ReadChildren { path: path.to_owned(), watch: true }).await.unwrap();
         watcher.ask(ReadData { path: path.to_owned(), watch: true }).await.unwrap();
     }
     let frozen = freeze(&*watcher.stash.last());
     server.zookeeper().restart().unwrap();
-    let (writer, _) = Session::connected(&connect).await;
-    writer.ask(set("/grows/child", b"")).await.unwrap();
+    let (writer, its) = Session::connected(&connect).await;
+    writer.ask(create(its, "/grows/child")).await.unwrap();
     drop(frozen);
     assert_eq!(watcher.event().await, SessionEvent::Suspended);
     assert_eq!(watcher.event().await, SessionEvent::Connected { session: epoch }, "the same session");
     assert_eq!(watcher.event().await, children_changed("/grows"), "and nothing else");
     // armed again, both the changed and the unchanged one
-    writer.ask(set("/still/child", b"")).await.unwrap();
+    writer.ask(create(its, "/still/child")).await.unwrap();
     assert_eq!(watcher.event().await, children_changed("/still"));
-    writer.ask(set("/grows/other", b"")).await.unwrap();
+    writer.ask(create(its, "/grows/other")).await.unwrap();
     assert_eq!(watcher.event().await, children_changed("/grows"));
     assert_eq!(watcher.ask(register("/consumers/g/ids/a")).await, Ok(registered), "our node outlived it");
     assert_eq!(watcher.status().await.reconnects, 1);
@@ -218,11 +218,11 @@ async fn a_missing_chroot_is_named_and_not_made() {
     assert!(why.to_string().contains("the chroot /nowhere/kafka does not exist"), "{why}");
     assert!(why.to_string().starts_with(&format!("zookeeper.connect={connect}/nowhere/kafka: ")), "{why}");
     assert_eq!(session.event().await, SessionEvent::Failed { why: why.clone() });
-    assert_eq!(session.ask(set("/x", b"")).await, Err(why));
-    let (observer, _) = Session::connected(&connect).await;
+    assert_eq!(session.ask(create(SessionEpoch::default(), "/x")).await, Err(why));
+    let (observer, epoch) = Session::connected(&connect).await;
     let root = ReadChildren { path: "/".to_owned(), watch: false };
     assert_eq!(observer.ask(root).await, Ok(vec!["zookeeper".to_owned()]));
-    observer.ask(set("/nowhere/kafka", b"")).await.unwrap();
+    observer.ask(create(epoch, "/nowhere/kafka")).await.unwrap();
     let (inside, _) = Session::connected(&format!("{connect}/nowhere/kafka/")).await;
     inside.ask(register("/consumers/g/ids/a")).await.unwrap();
     let path = "/nowhere/kafka/consumers/g/ids".to_owned();

@@ -11,8 +11,8 @@ use std::time::Duration;
 use kafka_troupe_actors::lease::SessionEpoch;
 use kafka_troupe_actors::zk_session::port::{ConnectSpec, ZkConnector};
 use kafka_troupe_actors::zk_session::{
-    Claim, CreateEphemeral, Delete, ReadData, Register, Registered, SessionEvent, SetPersistent, ZkSession,
-    ZooKeeperAsync,
+    Claim, CreateEphemeral, CreatePersistent, Delete, ReadData, Register, Registered, SessionEvent,
+    ZkSession, ZooKeeperAsync,
 };
 use tokio::time::sleep;
 use troupe_cluster::Proxy;
@@ -61,10 +61,10 @@ async fn a_lost_reply_is_settled() {
     let server = zookeeper();
     let proxy = Proxy::start(server.zookeeper_connect()).unwrap();
     let (session, epoch) = Session::connected(&proxy.address()).await;
-    let (observer, _) = Session::connected(&server.zookeeper_connect()).await;
+    let (observer, its) = Session::connected(&server.zookeeper_connect()).await;
     // parents first: only the node itself is to be seen
     for path in ["/consumers/g/ids", "/consumers/g/owners/t"] {
-        let make = SetPersistent { path: path.to_owned(), data: vec![], version: None };
+        let make = CreatePersistent { session: its, path: path.to_owned(), data: vec![] };
         observer.ask(make).await.unwrap();
     }
     // while the session's id is unknown
@@ -74,7 +74,7 @@ async fn a_lost_reply_is_settled() {
     let created =
         lose_reply(&proxy, &session, claim(&registered), async || exists(&observer, OWNER).await).await;
     assert_eq!(created, Ok(Claim::Created { owner: registered.id }));
-    let delete = Delete { path: OWNER.to_owned(), version: None };
+    let delete = Delete { session: epoch, path: OWNER.to_owned(), version: None };
     let deleted = lose_reply(&proxy, &session, delete, async || !exists(&observer, OWNER).await).await;
     assert_eq!(deleted, Ok(()));
     let status = session.status().await;
@@ -93,6 +93,20 @@ async fn a_cut_connection_is_the_same_session_again() {
         assert_eq!(session.event().await, SessionEvent::Connected { session: epoch });
         assert!(session.lease.is_live());
     }
+    assert_eq!(session.ask(register()).await, Ok(registered));
+}
+
+/// Behind its address may be another server by now, as with a load balancer, or its way back is lost.
+#[actix::test]
+async fn a_silent_only_address_is_connected_to_again_in_the_same_session() {
+    let server = zookeeper();
+    let proxy = Proxy::start(server.zookeeper_connect()).unwrap();
+    let (mut session, epoch) = Session::connected(&proxy.address()).await;
+    let registered = session.ask(register()).await.unwrap();
+    proxy.freeze();
+    assert_eq!(session.event().await, SessionEvent::Suspended);
+    proxy.heal();
+    assert_eq!(session.event().await, SessionEvent::Connected { session: epoch });
     assert_eq!(session.ask(register()).await, Ok(registered));
 }
 

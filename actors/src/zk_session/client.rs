@@ -4,14 +4,17 @@
 //! |---|---|
 //! | a dropped client reconnects for ever | its own runtime on its own thread, which ends with it |
 //! | after expiry it opens a new session and may run old requests in it | the listener ends the client; before the main future has been polled no new connection can stand |
-//! | no deadline on connect, on a request, on name look-up | deadlines here; servers are looked up here |
+//! | no deadline on connect, on a request, on name look-up | deadlines here; servers are looked up, and dialled by [`Relay`], here |
+//! | notices a silent server after 4/3 of the timeout | the heartbeat leaves it after 1/3, through [`Relay`] |
+//! | calls a session closed before the server has read so | the server hangs up when it has; [`Relay`] sees it |
 //! | 64 queued requests can block its own ping | at most 32 are handed over, a request that timed out still counts |
-//! | pairs replies with the wrong requests after reading stale bytes | replies are checked (`Broken`), the heartbeat is the first judge |
+//! | pairs replies with the wrong requests after reading stale bytes | [`Relay`] lets no write fail; replies are checked (`Broken`), the heartbeat is the first judge |
 //! | logs the session password | [`ZOOKEEPER_LOG_FILTER`], and its thread has no subscriber at all |
-//! | asks a server without a quorum thousands of times a second | its thread is braked while there is no connection |
+//! | asks a server without a quorum thousands of times a second | [`Relay`] pauses between connections |
 //! | takes hosts in order | they are shuffled |
 //! | cuts the chroot off event paths by length | it is told none: paths are made here |
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,9 +23,10 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use zookeeper_async::{Acl, CreateMode, ZkError as LibraryError, ZkResult, ZooKeeper};
 
-use super::client_thread::{self, Shared};
+use super::client_thread::{self, Parts, Shared};
 use super::error::{ZkCall, ZkError};
 use super::port::{ConnectSpec, EventSink, NodeMode, Stat, ZkClient, ZkConnector, ZkFuture, ZkTask};
+use super::relay::Relay;
 
 /// Directive for `tracing_subscriber::EnvFilter` that keeps the session password out of a log, should an
 /// application use `zookeeper-async` beside Troupe: the library logs it at info. Troupe's own clients run on
@@ -51,6 +55,7 @@ pub(super) struct Client {
     shared: Arc<Shared>,
     runtime: Handle,
     library: Arc<ZooKeeper>,
+    relay: Arc<Relay>,
     slots: Arc<Semaphore>,
     /// The heartbeat's own, so that it never waits behind a queue of operations.
     beat_slots: Arc<Semaphore>,
@@ -62,15 +67,17 @@ impl Client {
     /// Opens a session; see [`client_thread::start`].
     pub(super) async fn open(
         spec: &ConnectSpec,
-        addresses: String,
+        servers: Vec<SocketAddr>,
         granted: Duration,
         events: EventSink,
     ) -> Result<Self, String> {
-        let (shared, library, runtime) = client_thread::start(spec, addresses, events).await?;
+        let (shared, parts) = client_thread::start(spec, servers, events).await?;
+        let Parts { library, relay, runtime } = parts;
         Ok(Self {
             shared,
             runtime,
             library,
+            relay,
             slots: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
             beat_slots: Arc::new(Semaphore::new(MAX_BEATS)),
             operation_timeout: spec.operation_timeout,
@@ -84,19 +91,25 @@ impl Client {
         F: FnOnce(Arc<ZooKeeper>, String) -> Fut + Send + 'static,
         Fut: Future<Output = ZkResult<T>> + Send + 'static,
     {
-        self.call_with(&self.slots, call, run)
+        self.call_with(&self.slots, self.operation_timeout, call, run)
     }
 
     /// Runs one operation of the library on the client's runtime, and gives its answer or, at the deadline,
     /// `Timeout`. A request that was handed over keeps its slot until the library lets go of it.
-    fn call_with<T, F, Fut>(&self, slots: &Arc<Semaphore>, call: ZkCall, run: F) -> ZkFuture<T>
+    fn call_with<T, F, Fut>(
+        &self,
+        slots: &Arc<Semaphore>,
+        after: Duration,
+        call: ZkCall,
+        run: F,
+    ) -> ZkFuture<T>
     where
         T: Send + 'static,
         F: FnOnce(Arc<ZooKeeper>, String) -> Fut + Send + 'static,
         Fut: Future<Output = ZkResult<T>> + Send + 'static,
     {
         let (shared, slots, library) = (self.shared.clone(), slots.clone(), self.library.clone());
-        let (runtime, after) = (self.runtime.clone(), self.operation_timeout);
+        let runtime = self.runtime.clone();
         Box::pin(async move {
             if shared.is_over() {
                 return Err(ZkError::SessionExpired(call));
@@ -164,7 +177,8 @@ impl ZkClient for Client {
     }
 
     fn beat(&self, path: &str) -> ZkFuture<Stat> {
-        self.call_with(&self.beat_slots, ZkCall::new("beat on", path), |library, full| async move {
+        let (call, after) = (ZkCall::new("beat on", path), self.session_timeout);
+        self.call_with(&self.beat_slots, after, call, |library, full| async move {
             Ok(Stat::from(&library.set_data(&full, Vec::new(), Some(IMPOSSIBLE_VERSION)).await?))
         })
     }
@@ -177,8 +191,14 @@ impl ZkClient for Client {
 
     fn close(&self) -> ZkFuture<()> {
         // also when it is over for us, because a reply did not fit: it may still live on the server
-        let (library, (done, closed)) = (self.library.clone(), oneshot::channel());
-        self.runtime.spawn(async move { done.send(library.close().await) });
+        let (library, relay, (done, closed)) = (self.library.clone(), self.relay.clone(), oneshot::channel());
+        self.runtime.spawn(async move {
+            let written = library.close().await;
+            if written.is_ok() {
+                relay.drained().await;
+            }
+            done.send(written)
+        });
         let (call, after) = (ZkCall::new("close session", "/"), self.operation_timeout);
         Box::pin(async move {
             match timeout(after, closed).await {
@@ -191,6 +211,10 @@ impl ZkClient for Client {
 
     fn end(&self) {
         self.shared.end();
+    }
+
+    fn leave_server(&self, or_connect_again: bool) {
+        self.relay.leave(or_connect_again);
     }
 
     fn spawn(&self, task: ZkTask) {

@@ -1,4 +1,5 @@
 //! The thread of a client: the library in a runtime of its own, its callbacks, and its end.
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,14 +13,13 @@ use zookeeper_async::{
 
 use super::error::{ZkCall, ZkError};
 use super::port::{ConnectSpec, EventSink, NodeChange, ZkEvent};
+use super::relay::Relay;
 
 /// Name of each client's thread.
 pub const CLIENT_THREAD: &str = "troupe-zk";
 
 /// Pause between two attempts of the library to reconnect; at 0 it would spin.
 const RETRY: Duration = Duration::from_millis(200);
-/// How long the thread is held at each turn while there is no connection.
-const BRAKE: Duration = Duration::from_millis(20);
 
 /// What the client's thread, its library callbacks and its users share.
 pub(super) struct Shared {
@@ -81,7 +81,6 @@ impl Shared {
             ZkState::Connecting | ZkState::ConnectedReadOnly | ZkState::Associating => {
                 self.report(ZkEvent::Suspended);
                 self.connected.send_replace(false);
-                tokio::spawn(brake(self.clone()));
             }
             ZkState::Closed => {}
         }
@@ -165,41 +164,43 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Slows the library down while it has no connection: a server that accepts and closes at once, as one without a
-/// quorum does, would be asked thousands of times a second. The thread is this client's alone.
-async fn brake(shared: Arc<Shared>) {
-    while !*shared.connected.borrow() && !shared.is_over() {
-        std::thread::sleep(BRAKE);
-        tokio::task::yield_now().await;
-    }
+/// What a client's thread has made: the library, its way to the servers, and the runtime of both.
+pub(super) struct Parts {
+    pub(super) library: Arc<ZooKeeper>,
+    pub(super) relay: Arc<Relay>,
+    pub(super) runtime: Handle,
 }
 
-/// Starts the thread and waits until the session stands. `addresses` are `ip:port`, comma separated. Dropping the
-/// future ends the thread.
+/// Starts the thread and waits until the session stands. Dropping the future ends the thread.
 pub(super) async fn start(
     spec: &ConnectSpec,
-    addresses: String,
+    servers: Vec<SocketAddr>,
     events: EventSink,
-) -> Result<(Arc<Shared>, Arc<ZooKeeper>, Handle), String> {
+) -> Result<(Arc<Shared>, Parts), String> {
     let shared = Shared::new(spec, events);
     let cancel = EndOnDrop(Some(shared.clone()));
     let (started, ready) = oneshot::channel();
     let (asked, thread_shared) = (spec.session_timeout, shared.clone());
     std::thread::Builder::new()
         .name(CLIENT_THREAD.to_owned())
-        .spawn(move || run(&addresses, asked, &thread_shared, started))
+        .spawn(move || run(servers, asked, &thread_shared, started))
         .map_err(|error| format!("no thread for the client: {error}"))?;
-    let (library, runtime) = ready.await.map_err(|_| "the client's thread ended".to_owned())??;
+    let parts = ready.await.map_err(|_| "the client's thread ended".to_owned())??;
     let mut connected = shared.connected.subscribe();
     connected.wait_for(|connected| *connected).await.map_err(|error| error.to_string())?;
     cancel.disarm();
-    Ok((shared, library, runtime))
+    Ok((shared, parts))
 }
 
-type Started = Result<(Arc<ZooKeeper>, Handle), String>;
+type Started = Result<Parts, String>;
 
 /// The client's thread: its runtime lives until the client is ended.
-fn run(addresses: &str, session_timeout: Duration, shared: &Arc<Shared>, started: oneshot::Sender<Started>) {
+fn run(
+    servers: Vec<SocketAddr>,
+    session_timeout: Duration,
+    shared: &Arc<Shared>,
+    started: oneshot::Sender<Started>,
+) {
     let _silence = tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::new());
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -210,30 +211,24 @@ fn run(addresses: &str, session_timeout: Duration, shared: &Arc<Shared>, started
     };
     runtime.block_on(async {
         tokio::select! {
-            () = serve(addresses, session_timeout, shared, started) => {}
+            () = async {
+                let _ = started.send(serve(servers, session_timeout, shared).await);
+                std::future::pending::<()>().await;
+            } => {}
             () = shared.end.notified() => {}
         }
     });
     runtime.shutdown_background();
 }
 
-async fn serve(
-    addresses: &str,
-    session_timeout: Duration,
-    shared: &Arc<Shared>,
-    started: oneshot::Sender<Started>,
-) {
-    let watcher = shared.clone();
+async fn serve(servers: Vec<SocketAddr>, session_timeout: Duration, shared: &Arc<Shared>) -> Started {
+    let (address, relay) = Relay::start(servers).await.map_err(|error| format!("no relay: {error}"))?;
+    let (address, watcher) = (address.to_string(), shared.clone());
     let on_watch = move |event: WatchedEvent| watcher.watch_fired(&event);
-    let library = ZooKeeper::connect_with_retry_time(addresses, session_timeout, on_watch, RETRY).await;
-    let _ = started.send(match library {
-        Ok(library) => {
-            // nothing has been awaited since the library's tasks were spawned, so no state is missed
-            let listener = shared.clone();
-            library.add_listener(move |state| listener.state_changed(state));
-            Ok((Arc::new(library), Handle::current()))
-        }
-        Err(error) => Err(format!("{addresses}: {error}")),
-    });
-    std::future::pending::<()>().await;
+    let library = ZooKeeper::connect_with_retry_time(&address, session_timeout, on_watch, RETRY).await;
+    let library = library.map_err(|error| format!("{address}: {error}"))?;
+    // nothing has been awaited since the library's tasks were spawned, so no state is missed
+    let listener = shared.clone();
+    library.add_listener(move |state| listener.state_changed(state));
+    Ok(Parts { library: Arc::new(library), relay, runtime: Handle::current() })
 }

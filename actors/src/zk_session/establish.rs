@@ -43,8 +43,7 @@ pub(super) async fn establish(spec: ConnectSpec, events: EventSink) -> Result<Ar
              raise zookeeper.session.timeout.ms or the server's maxSessionTimeout"
         )));
     }
-    let joined = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    let client = match timeout_at(deadline, Client::open(&spec, joined, granted, events)).await {
+    let client = match timeout_at(deadline, Client::open(&spec, addresses, granted, events)).await {
         Ok(opened) => opened.map_err(refuse)?,
         Err(_) => return Err(refuse(format!("no session within {:?}", spec.connection_timeout))),
     };
@@ -78,8 +77,7 @@ fn shuffle<T: Hash + Eq>(items: &mut Vec<T>) {
     items.dedup();
 }
 
-/// Puts the servers first that take a connection now. The library tries them in order, each without a deadline: one
-/// that is switched off would hold it for minutes.
+/// Puts the servers first that take a connection now: asking one that is switched off takes its time.
 async fn reachable_first(addresses: Vec<SocketAddr>, patience: Duration) -> Vec<SocketAddr> {
     if addresses.len() < 2 {
         return addresses;

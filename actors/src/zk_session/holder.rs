@@ -1,7 +1,7 @@
 //! Keeps the client of the present session outside the actor: a restarted actor takes it over, else the nodes of
 //! the old session would conflict with its own.
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::WeakRecipient;
@@ -12,7 +12,7 @@ use super::SessionNews;
 use super::heartbeat;
 use super::port::{EventSink, NodeChange, ZkClient, ZkEvent};
 use super::watches::Watches;
-use crate::lease::{Lease, SessionEpoch};
+use crate::lease::{BootInstant, Lease, SessionEpoch};
 
 /// The client of the present session, the watches wanted and the lease. Make one per consumer and hand it to each
 /// start of its [`ZkSession`](super::ZkSession); dropping the last handle ends the client.
@@ -80,11 +80,16 @@ impl ClientHolder {
         })
     }
 
-    /// Makes `client` the present one and starts its heartbeat.
-    pub(super) fn install(self: &Arc<Self>, session: SessionEpoch, client: Arc<dyn ZkClient>) {
+    /// Makes `client`, which began to connect at `opened`, the present one and starts its heartbeat.
+    pub(super) fn install(
+        self: &Arc<Self>,
+        session: SessionEpoch,
+        opened: BootInstant,
+        client: Arc<dyn ZkClient>,
+    ) {
         let live = Arc::new(Live::new(session, client, self.inner().past_ids.clone()));
         self.inner().live = Some(live.clone());
-        let beat = heartbeat::beat(live.clone(), Arc::downgrade(self));
+        let beat = heartbeat::beat(live.clone(), opened, Arc::downgrade(self));
         live.client.spawn(Box::pin(beat));
     }
 
@@ -144,6 +149,8 @@ pub(super) struct Live {
     pub(super) wake: Notify,
     /// Look again whether the registration's node is free.
     pub(super) look_again: Notify,
+    /// Owner nodes that are being claimed or released.
+    claims: AtomicUsize,
     facts: Mutex<Facts>,
 }
 
@@ -167,12 +174,24 @@ impl Live {
             over: AtomicBool::new(false),
             wake: Notify::new(),
             look_again: Notify::new(),
+            claims: AtomicUsize::new(0),
             facts: Mutex::new(Facts { past_ids, ..Facts::default() }),
         }
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A claim or a release is under way until what is returned is dropped.
+    pub(super) fn claiming(self: &Arc<Self>) -> Claiming {
+        self.claims.fetch_add(1, Ordering::AcqRel);
+        Claiming(self.clone())
+    }
+
+    /// How many are.
+    pub(super) fn claims(&self) -> usize {
+        self.claims.load(Ordering::Acquire)
     }
 
     /// Takes note of an event; true when it took our ids node away.
@@ -239,5 +258,14 @@ impl Live {
     pub(super) fn may_be_ours(&self, path: &str, owner: i64) -> bool {
         let facts = self.facts();
         facts.in_doubt.contains(path) && owner != 0 && !facts.past_ids.contains(&owner)
+    }
+}
+
+/// A claim that is under way.
+pub(super) struct Claiming(Arc<Live>);
+
+impl Drop for Claiming {
+    fn drop(&mut self) {
+        self.0.claims.fetch_sub(1, Ordering::AcqRel);
     }
 }

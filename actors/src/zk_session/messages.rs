@@ -31,7 +31,8 @@ pub struct ReadData {
     pub watch: bool,
 }
 
-/// Creates an ephemeral node, with persistent parents, in the session that planned it and in no other.
+/// Creates an ephemeral node, with persistent parents, in the session that planned it and in no other. Another's node
+/// that is in the way is watched, as by [`ReadData`].
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "Result<Claim, ZkError>")]
 pub struct CreateEphemeral {
@@ -64,29 +65,20 @@ pub enum Claim {
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "Result<(), ZkError>")]
 pub struct CreatePersistent {
+    /// The session that planned it; in another one it is not sent (`SessionMoved`).
+    pub session: SessionEpoch,
     /// The node.
     pub path: String,
     /// Its data.
     pub data: Vec<u8>,
-}
-
-/// Sets a persistent node's data and gives its new version; without `version` a missing node is created, with its
-/// parents.
-#[derive(Debug, Clone, Message)]
-#[rtype(result = "Result<i32, ZkError>")]
-pub struct SetPersistent {
-    /// The node.
-    pub path: String,
-    /// Its data.
-    pub data: Vec<u8>,
-    /// The version it must have; `None`: whatever it is.
-    pub version: Option<i32>,
 }
 
 /// Sets a node's data if it has `version`.
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "Result<Stat, ZkError>")]
 pub struct SetData {
+    /// The session that planned it; in another one it is not sent (`SessionMoved`).
+    pub session: SessionEpoch,
     /// The node.
     pub path: String,
     /// Its data.
@@ -99,6 +91,8 @@ pub struct SetData {
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "Result<(), ZkError>")]
 pub struct Delete {
+    /// The session that planned it; in another one it is not sent (`SessionMoved`).
+    pub session: SessionEpoch,
     /// The node.
     pub path: String,
     /// The version it must have; `None`: whatever it is.
@@ -176,6 +170,8 @@ pub struct SessionStatus {
     pub messages: u64,
     /// Operations handed to the client and not answered yet.
     pub in_flight: usize,
+    /// Of [`CreateEphemeral`] and [`Delete`]: those that will still be sent or sent again.
+    pub claims: usize,
 }
 
 /// State of the session.
@@ -218,8 +214,14 @@ pub enum SessionEvent {
         /// The node.
         path: String,
     },
-    /// The data of a watched node changed, or it was created or deleted. Read again to watch on.
+    /// The data of a watched node changed, or it was created (or deleted, while we were not connected). Read again to
+    /// watch on.
     DataChanged {
+        /// The node.
+        path: String,
+    },
+    /// A node whose data was watched was deleted. Read again to watch on.
+    Deleted {
         /// The node.
         path: String,
     },

@@ -5,8 +5,8 @@
 //! `Expired`, then `Connected` with a higher [`SessionEpoch`].
 //!
 //! # Mailbox
-//! Requests: [`ReadChildren`], [`ReadData`], [`CreateEphemeral`], [`CreatePersistent`], [`SetPersistent`],
-//! [`SetData`], [`Delete`], [`Register`], [`Unwatch`], [`Subscribe`], [`WaitConnected`], [`Describe`], [`Shutdown`].
+//! Requests: [`ReadChildren`], [`ReadData`], [`CreateEphemeral`], [`CreatePersistent`], [`SetData`],
+//! [`Delete`], [`Register`], [`Unwatch`], [`Subscribe`], [`WaitConnected`], [`Describe`], [`Shutdown`].
 //! Internal: `Opened`, `SessionNews`, `Closed`.
 //!
 //! # State
@@ -15,17 +15,21 @@
 //!
 //! # Supervision
 //! A restarted actor takes over the live client from the holder: the session and its ephemeral nodes stay, the
-//! lease goes on. Subscribers subscribe again and hear `Connected` at once, on which they read everything anew.
+//! lease goes on. Subscribers subscribe again and hear `Connected` at once, on which they read everything anew, and
+//! then what of the wanted watches has changed meanwhile.
 //! The first connect that fails is final (`Failed`): a wrong address or chroot must be seen. Later ones are tried
 //! again for ever.
 //!
 //! # Talks to
-//! The ensemble, through a [`ZkConnector`]; its subscribers ([`SessionEvent`]); the [`Lease`], which the heartbeat
-//! extends from beside the client, so that no mailbox delays it.
+//! The ensemble, through a [`ZkConnector`], whose library reaches it through `relay`; its subscribers
+//! ([`SessionEvent`]); the [`Lease`], which the heartbeat extends from beside the client, so that no mailbox delays it.
 //!
 //! # Non-obvious
 //! * `Connected` is told after a heartbeat has been answered on the new connection, not when the socket stands: a
-//!   follower that is cut off from its leader accepts connections and answers reads.
+//!   follower that is cut off from its leader accepts connections and answers reads; not ours, though, which wait behind
+//!   our unanswered heartbeat as ZooKeeper keeps a session's order (3.4 lets the reads of all sessions wait).
+//! * A server that does not answer the heartbeat for a third of the timeout is left for another, in the same session: at
+//!   least a sixth of the timeout is left of the lease then. With one address only it is connected to again after two thirds.
 //! * A lost answer is settled by asking again through the leader; see `operations`.
 //! * At most 32 operations are handed to the client library, and one that timed out still counts until the library
 //!   lets go of it: a full request channel would block the library's own ping.
@@ -40,6 +44,7 @@ mod messages;
 mod operations;
 pub mod port;
 mod probe;
+mod relay;
 mod requests;
 mod watches;
 
@@ -59,9 +64,10 @@ pub use self::error::{ZkCall, ZkError};
 pub use self::holder::ClientHolder;
 use self::holder::Live;
 pub use self::messages::*;
-use self::port::{ConnectSpec, ZkClient, ZkConnector, ZkEvent};
+use self::port::{ConnectSpec, NodeChange, ZkClient, ZkConnector, ZkEvent};
 use self::watches::{WatchKey, WatchKind};
-pub use crate::lease::{BootInstant, Lease, SessionEpoch};
+use crate::lease::BootInstant;
+pub use crate::lease::{Lease, SessionEpoch};
 use crate::supervise::ExitGuard;
 
 /// Pause before a new session is tried again.
@@ -76,6 +82,8 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 #[rtype(result = "()")]
 struct Opened {
     session: SessionEpoch,
+    /// When that began.
+    at: BootInstant,
     result: Result<Arc<dyn ZkClient>, ZkError>,
 }
 
@@ -158,12 +166,12 @@ impl ZkSession {
     }
 
     fn open(&mut self, ctx: &mut Context<Self>) {
-        let session = self.holder.next_session();
+        let (session, at) = (self.holder.next_session(), BootInstant::now());
         let opening =
             self.connector.connect(ConnectSpec::new(session, &self.config), self.holder.sink(session));
         let actor = ctx.address();
         // a client that comes too late for us is dropped with its message, and ends
-        actix::spawn(async move { actor.do_send(Opened { session, result: opening.await }) });
+        actix::spawn(async move { actor.do_send(Opened { session, at, result: opening.await }) });
     }
 
     /// Gives the session up and opens the next.
@@ -234,7 +242,12 @@ impl ZkSession {
             ZkEvent::Broken { why } => self.renew(session, &why, ctx),
             ZkEvent::Fired { path, change } => {
                 for key in self.holder.watches.concerned(&path, change) {
-                    self.publish_change(key);
+                    match (change, key.kind) {
+                        (NodeChange::Deleted, WatchKind::Data) => {
+                            self.publish(&SessionEvent::Deleted { path: key.path });
+                        }
+                        _ => self.publish_change(key),
+                    }
                 }
             }
         }
@@ -273,15 +286,24 @@ impl ZkSession {
         // the work is dropped with the client, so with the session
         Box::pin(async move { answer.await.unwrap_or(Err(ZkError::SessionExpired(call))) })
     }
-}
 
-/// The library calls a session closed when it has written so, and the server may never read it; so our registration
-/// goes first, and its end is waited for: those who stay must not plan for us until the session expires.
-async fn unregister(live: &Live) {
-    if let Some(path) = live.registered()
-        && !matches!(timeout(LAST_WORD, live.client.delete(&path, None)).await, Ok(Ok(())))
+    /// [Runs](Self::run) what was planned in a session, and in no other (rule 3 of the design).
+    fn run_in<T, W>(
+        &self,
+        planned: SessionEpoch,
+        call: ZkCall,
+        work: impl FnOnce(Arc<Live>) -> W,
+    ) -> ResponseFuture<Result<T, ZkError>>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, ZkError>> + Send + 'static,
     {
-        tracing::warn!(path, "registration not deleted: it stays until the session ends");
+        let current = self.holder.live().map_or_else(SessionEpoch::default, |live| live.session);
+        // without a session that can come, the answer is why
+        if self.failure.is_none() && current != planned {
+            return Box::pin(async move { Err(ZkError::SessionMoved { call, planned, current }) });
+        }
+        self.run(call, Duration::ZERO, work)
     }
 }
 
@@ -316,27 +338,6 @@ impl Actor for ZkSession {
 
 // ---- handlers; those of the requests are in `requests`
 
-impl Handler<Shutdown> for ZkSession {
-    type Result = ResponseFuture<()>;
-
-    fn handle(&mut self, _: Shutdown, ctx: &mut Self::Context) -> Self::Result {
-        self.messages += 1;
-        self.state = SessionState::Closed;
-        let live = self.holder.live().and_then(|live| self.holder.retire(live.session));
-        let actor = ctx.address();
-        Box::pin(async move {
-            if let Some(live) = live {
-                unregister(&live).await;
-                if !matches!(timeout(LAST_WORD, live.client.close()).await, Ok(Ok(()))) {
-                    tracing::warn!("zookeeper session not closed: its nodes stay until it expires");
-                }
-                live.client.end();
-            }
-            actor.do_send(Closed);
-        })
-    }
-}
-
 impl Handler<Closed> for ZkSession {
     type Result = ();
 
@@ -352,11 +353,11 @@ impl Handler<Closed> for ZkSession {
 impl Handler<Opened> for ZkSession {
     type Result = ();
 
-    fn handle(&mut self, Opened { session, result }: Opened, ctx: &mut Self::Context) {
+    fn handle(&mut self, Opened { session, at, result }: Opened, ctx: &mut Self::Context) {
         self.messages += 1;
         match result {
             Ok(client) if self.state == SessionState::Closed => client.end(),
-            Ok(client) => self.holder.install(session, client),
+            Ok(client) => self.holder.install(session, at, client),
             Err(_) if self.state == SessionState::Closed => {}
             Err(why) => self.failed(why, ctx),
         }

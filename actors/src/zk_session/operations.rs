@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::error::{ZkCall, ZkError};
 use super::holder::Live;
 use super::port::{NodeMode, Stat, ZkFuture};
+use super::watches::{WatchKey, WatchKind, Watches};
 use super::{Claim, Registered};
 
 /// Pause before asking again after a lost answer.
@@ -49,16 +50,21 @@ pub(super) async fn read_data(live: &Live, path: &str, watch: bool) -> Result<(V
 ///
 /// A lost answer is settled by asking again: the create passes the leader after the first, so it finds the node if
 /// the first has run, and the first cannot run any more if it has not. A node that stands there with our data and
-/// our session is ours.
-pub(super) async fn create_ephemeral(live: &Live, path: &str, data: &[u8]) -> Result<Claim, ZkError> {
-    let claim = claim(live, path, data).await;
+/// our session is ours. With `watches` a node that is in the way is watched.
+pub(super) async fn create_ephemeral(
+    live: &Live,
+    path: &str,
+    data: &[u8],
+    watches: Option<&Watches>,
+) -> Result<Claim, ZkError> {
+    let claim = claim(live, path, data, watches).await;
     if !claim.as_ref().is_err_and(ZkError::is_in_doubt) {
         live.settle(path);
     }
     claim
 }
 
-async fn claim(live: &Live, path: &str, data: &[u8]) -> Result<Claim, ZkError> {
+async fn claim(live: &Live, path: &str, data: &[u8], watches: Option<&Watches>) -> Result<Claim, ZkError> {
     for _ in 0..ATTEMPTS {
         match create_again(live, path, data).await {
             Ok(()) => {
@@ -67,7 +73,7 @@ async fn claim(live: &Live, path: &str, data: &[u8]) -> Result<Claim, ZkError> {
                 }
             }
             Err(ZkError::NodeExists(_)) => {
-                if let Some(claim) = look_at_holder(live, path, data).await? {
+                if let Some(claim) = look_at_holder(live, path, data, watches).await? {
                     return Ok(claim);
                 }
             }
@@ -94,8 +100,17 @@ async fn own_id(live: &Live, path: &str, data: &[u8]) -> Result<Option<i64>, ZkE
 }
 
 /// Whose node stands at `path`; `None`: it is gone again.
-async fn look_at_holder(live: &Live, path: &str, data: &[u8]) -> Result<Option<Claim>, ZkError> {
-    let (held, stat) = match settled(|| live.client.data(path, false)).await {
+async fn look_at_holder(
+    live: &Live,
+    path: &str,
+    data: &[u8],
+    watches: Option<&Watches>,
+) -> Result<Option<Claim>, ZkError> {
+    if let Some(watches) = watches {
+        // before the watch is set, or it could fire unheard
+        watches.want(WatchKey::new(path, WatchKind::Data));
+    }
+    let (held, stat) = match settled(|| live.client.data(path, watches.is_some())).await {
         Ok(read) => read,
         Err(ZkError::NoNode(_)) => return Ok(None),
         Err(error) => return Err(error),
@@ -191,26 +206,6 @@ pub(super) async fn create_persistent(live: &Live, path: &str, data: &[u8]) -> R
     Err(ZkError::NoNode(ZkCall::new("create", path)))
 }
 
-/// Sets the data and gives the new version; without a version a missing node is created, with its parents.
-pub(super) async fn set_persistent(
-    live: &Live,
-    path: &str,
-    data: &[u8],
-    version: Option<i32>,
-) -> Result<i32, ZkError> {
-    for _ in 0..ATTEMPTS {
-        match live.client.set_data(path, data.to_vec(), version).await {
-            Err(ZkError::NoNode(_)) if version.is_none() => match create_persistent(live, path, data).await {
-                Ok(()) => return Ok(0),
-                Err(ZkError::NodeExists(_)) => {}
-                Err(error) => return Err(error),
-            },
-            answer => return answer.map(|stat| stat.version),
-        }
-    }
-    Err(ZkError::NoNode(ZkCall::new("set data of", path)))
-}
-
 /// Deletes a node; one that is not there is as good. After a lost answer an ephemeral node is deleted again only
 /// if it still is this session's: another's may stand there by now.
 pub(super) async fn delete(live: &Live, path: &str, version: Option<i32>) -> Result<(), ZkError> {
@@ -256,7 +251,7 @@ async fn stat_at_leader(live: &Live, path: &str) -> Result<Option<Stat>, ZkError
 pub(super) async fn register(live: &Live, path: &str, data: &[u8]) -> Result<Registered, ZkError> {
     let deadline = Instant::now() + register_wait(live.client.session_timeout());
     loop {
-        let holder = match create_ephemeral(live, path, data).await? {
+        let holder = match create_ephemeral(live, path, data, None).await? {
             Claim::Created { owner } => return registered(live, path, owner).await,
             Claim::Exists { stat, .. } if live.id() == Some(stat.ephemeral_owner) => {
                 live.client.set_data(path, data.to_vec(), Some(stat.version)).await?;

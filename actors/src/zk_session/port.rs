@@ -129,7 +129,8 @@ pub trait ZkConnector: Send + Sync + 'static {
     fn connect(&self, spec: ConnectSpec, events: EventSink) -> ZkFuture<Arc<dyn ZkClient>>;
 }
 
-/// One session. Paths are relative to the chroot; every answer comes within the operation timeout.
+/// One session. Paths are relative to the chroot; every answer comes within the operation timeout, that to the heartbeat
+/// within the session's.
 pub trait ZkClient: Send + Sync + 'static {
     /// Names of the children, and with `watch` a watch on them, in one operation. `NoNode` arms nothing.
     fn children(&self, path: &str, watch: bool) -> ZkFuture<Vec<String>>;
@@ -150,6 +151,9 @@ pub trait ZkClient: Send + Sync + 'static {
     fn close(&self) -> ZkFuture<()>;
     /// Ends the client without a word to the ensemble: thread, socket and unanswered operations.
     fn end(&self);
+    /// Leaves a server that does not answer for another, in the same session; without another address nothing happens,
+    /// unless it is to be connected to again.
+    fn leave_server(&self, _or_connect_again: bool) {}
     /// Runs `task` where the client runs; it is dropped when the client ends.
     fn spawn(&self, task: ZkTask);
     /// The session timeout that counts: the smaller of what was asked for and what the ensemble granted.

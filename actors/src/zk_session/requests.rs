@@ -1,18 +1,23 @@
 //! The handlers of what callers ask for: each hands its operation to the client's side and answers with the result.
+//!
+//! What a watching read has seen is noted here, where its answer is given, and not on the client's side: what a restart of
+//! the actor kept from its caller is still to be told.
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix::prelude::*;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::error::{ZkCall, ZkError};
+use super::holder::Live;
 use super::messages::{
     Claim, CreateEphemeral, CreatePersistent, Delete, Describe, ReadChildren, ReadData, Register, Registered,
-    SessionEvent, SessionState, SessionStatus, SetData, SetPersistent, Subscribe, Unwatch, WaitConnected,
+    SessionEvent, SessionState, SessionStatus, SetData, Shutdown, Subscribe, Unwatch, WaitConnected,
 };
 use super::port::Stat;
 use super::watches::{Seen, WatchKey, WatchKind};
-use super::{ZkSession, operations};
+use super::{Closed, LAST_WORD, ZkSession, operations, watches};
 use crate::lease::SessionEpoch;
 
 impl Handler<ReadChildren> for ZkSession {
@@ -25,8 +30,11 @@ impl Handler<ReadChildren> for ZkSession {
             self.holder.watches.want(key.clone());
         }
         let holder = self.holder.clone();
-        self.run(ZkCall::new("get children of", &path), Duration::ZERO, |live| async move {
-            let read = operations::read_children(&live, &path, watch).await;
+        let read = self.run(ZkCall::new("get children of", &path), Duration::ZERO, move |live| async move {
+            operations::read_children(&live, &path, watch).await
+        });
+        Box::pin(async move {
+            let read = read.await;
             Seen::children(&read).filter(|_| watch).map(|seen| holder.watches.saw(&key, seen));
             read
         })
@@ -43,8 +51,11 @@ impl Handler<ReadData> for ZkSession {
             self.holder.watches.want(key.clone());
         }
         let holder = self.holder.clone();
-        self.run(ZkCall::new("get data of", &path), Duration::ZERO, |live| async move {
-            let read = operations::read_data(&live, &path, watch).await;
+        let read = self.run(ZkCall::new("get data of", &path), Duration::ZERO, move |live| async move {
+            operations::read_data(&live, &path, watch).await
+        });
+        Box::pin(async move {
+            let read = read.await;
             Seen::data(&read).filter(|_| watch).map(|seen| holder.watches.saw(&key, seen));
             read
         })
@@ -57,13 +68,21 @@ impl Handler<CreateEphemeral> for ZkSession {
     fn handle(&mut self, msg: CreateEphemeral, _: &mut Self::Context) -> Self::Result {
         self.messages += 1;
         let call = ZkCall::new("create", &msg.path);
-        let current = self.holder.live().map_or_else(SessionEpoch::default, |live| live.session);
-        if self.failure.is_none() && current != msg.session {
-            let moved = ZkError::SessionMoved { call, planned: msg.session, current };
-            return Box::pin(async move { Err(moved) });
-        }
-        self.run(call, Duration::ZERO, |live| async move {
-            operations::create_ephemeral(&live, &msg.path, &msg.data).await
+        let (holder, key) = (self.holder.clone(), WatchKey::new(&msg.path, WatchKind::Data));
+        let watched = holder.clone();
+        let claim = self.run_in(msg.session, call, move |live| {
+            let claiming = live.claiming();
+            async move {
+                let _claiming = claiming;
+                operations::create_ephemeral(&live, &msg.path, &msg.data, Some(&watched.watches)).await
+            }
+        });
+        Box::pin(async move {
+            let claim = claim.await;
+            if let Ok(Claim::Exists { stat, .. }) = &claim {
+                holder.watches.saw(&key, Seen::of(stat));
+            }
+            claim
         })
     }
 }
@@ -73,23 +92,12 @@ impl Handler<CreatePersistent> for ZkSession {
 
     fn handle(
         &mut self,
-        CreatePersistent { path, data }: CreatePersistent,
+        CreatePersistent { session, path, data }: CreatePersistent,
         _: &mut Self::Context,
     ) -> Self::Result {
         self.messages += 1;
-        self.run(ZkCall::new("create", &path), Duration::ZERO, |live| async move {
+        self.run_in(session, ZkCall::new("create", &path), |live| async move {
             operations::create_persistent(&live, &path, &data).await
-        })
-    }
-}
-
-impl Handler<SetPersistent> for ZkSession {
-    type Result = ResponseFuture<Result<i32, ZkError>>;
-
-    fn handle(&mut self, msg: SetPersistent, _: &mut Self::Context) -> Self::Result {
-        self.messages += 1;
-        self.run(ZkCall::new("set data of", &msg.path), Duration::ZERO, |live| async move {
-            operations::set_persistent(&live, &msg.path, &msg.data, msg.version).await
         })
     }
 }
@@ -97,9 +105,10 @@ impl Handler<SetPersistent> for ZkSession {
 impl Handler<SetData> for ZkSession {
     type Result = ResponseFuture<Result<Stat, ZkError>>;
 
-    fn handle(&mut self, SetData { path, data, version }: SetData, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, msg: SetData, _: &mut Self::Context) -> Self::Result {
         self.messages += 1;
-        self.run(ZkCall::new("set data of", &path), Duration::ZERO, |live| async move {
+        let SetData { session, path, data, version } = msg;
+        self.run_in(session, ZkCall::new("set data of", &path), |live| async move {
             live.client.set_data(&path, data, Some(version)).await
         })
     }
@@ -108,10 +117,14 @@ impl Handler<SetData> for ZkSession {
 impl Handler<Delete> for ZkSession {
     type Result = ResponseFuture<Result<(), ZkError>>;
 
-    fn handle(&mut self, Delete { path, version }: Delete, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Delete { session, path, version }: Delete, _: &mut Self::Context) -> Self::Result {
         self.messages += 1;
-        self.run(ZkCall::new("delete", &path), Duration::ZERO, |live| async move {
-            operations::delete(&live, &path, version).await
+        self.run_in(session, ZkCall::new("delete", &path), |live| {
+            let claiming = live.claiming();
+            async move {
+                let _claiming = claiming;
+                operations::delete(&live, &path, version).await
+            }
         })
     }
 }
@@ -142,13 +155,18 @@ impl Handler<Subscribe> for ZkSession {
 
     fn handle(&mut self, Subscribe(subscriber): Subscribe, _: &mut Self::Context) {
         self.messages += 1;
+        // whatever was told, it was not told to this one
+        self.holder.watches.forget_seen();
         match (&self.failure, self.holder.live()) {
             (Some(why), _) => subscriber.do_send(SessionEvent::Failed { why: why.clone() }),
             (None, Some(live)) if self.state == SessionState::Connected => {
                 subscriber.do_send(SessionEvent::Connected { session: live.session });
+                // watches may have fired while no actor ran, or nobody had subscribed
+                live.client.clone().spawn(Box::pin(watches::reread(live, self.holder.clone())));
             }
             (None, _) => {}
         }
+        self.subscribers.retain(|known| *known != subscriber);
         self.subscribers.push(subscriber);
     }
 }
@@ -169,6 +187,37 @@ impl Handler<WaitConnected> for ZkSession {
     }
 }
 
+impl Handler<Shutdown> for ZkSession {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Shutdown, ctx: &mut Self::Context) -> Self::Result {
+        self.messages += 1;
+        self.state = SessionState::Closed;
+        let live = self.holder.live().and_then(|live| self.holder.retire(live.session));
+        let actor = ctx.address();
+        Box::pin(async move {
+            if let Some(live) = live {
+                unregister(&live).await;
+                if !matches!(timeout(LAST_WORD, live.client.close()).await, Ok(Ok(()))) {
+                    tracing::warn!("zookeeper session not closed: its nodes stay until it expires");
+                }
+                live.client.end();
+            }
+            actor.do_send(Closed);
+        })
+    }
+}
+
+/// Our registration goes first, and its end is waited for: those who stay must not plan for us until the session expires,
+/// should the server not hear of its end.
+async fn unregister(live: &Live) {
+    if let Some(path) = live.registered()
+        && !matches!(timeout(LAST_WORD, live.client.delete(&path, None)).await, Ok(Ok(())))
+    {
+        tracing::warn!(path, "registration not deleted: it stays until the session ends");
+    }
+}
+
 impl Handler<Describe> for ZkSession {
     type Result = MessageResult<Describe>;
 
@@ -183,6 +232,7 @@ impl Handler<Describe> for ZkSession {
             lease_remaining: self.holder.lease.remaining(),
             messages: self.messages,
             reconnects: self.holder.reconnects.load(Ordering::Relaxed),
+            claims: live.as_ref().map_or(0, |live| live.claims()),
             in_flight: live.map_or(0, |live| live.client.in_flight()),
         })
     }

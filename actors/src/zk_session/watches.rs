@@ -56,9 +56,13 @@ impl Seen {
         }
     }
 
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self::Data { czxid: stat.czxid, mzxid: stat.mzxid }
+    }
+
     pub(super) fn data(read: &Result<(Vec<u8>, Stat), ZkError>) -> Option<Self> {
         match read {
-            Ok((_, stat)) => Some(Self::Data { czxid: stat.czxid, mzxid: stat.mzxid }),
+            Ok((_, stat)) => Some(Self::of(stat)),
             Err(ZkError::NoNode(_)) => Some(Self::Missing),
             Err(_) => None,
         }
@@ -79,7 +83,15 @@ impl Watches {
     }
 
     pub(super) fn unwatch(&self, path: &str) {
-        self.map().retain(|key, _| key.path != path);
+        let mut map = self.map();
+        for kind in [WatchKind::Children, WatchKind::Data] {
+            map.remove(&WatchKey::new(path, kind));
+        }
+    }
+
+    /// Each is to be told as changed when it is read anew.
+    pub(super) fn forget_seen(&self) {
+        self.map().values_mut().for_each(|seen| *seen = None);
     }
 
     /// Notes what was read; true when it differs from what was seen before. A watch that is not wanted any more
