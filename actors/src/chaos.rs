@@ -1,4 +1,5 @@
-//! Makes actors panic, to try their supervision. Only with the feature `chaos`, which is for tests.
+//! Makes actors panic, to try their supervision, and whole members vanish. Only with the feature `chaos`, which is for
+//! tests.
 
 use actix::prelude::*;
 
@@ -20,6 +21,12 @@ pub struct Crash;
 #[rtype(result = "()")]
 pub struct CrashChild(pub String);
 
+/// End, now, without a word to anybody: told to a `ConsumerSystem`, all of its actors do, as in a process that is
+/// killed.
+#[derive(Message, Clone, Copy, Debug)]
+#[rtype(result = "()")]
+pub struct Vanish;
+
 macro_rules! crashes {
     ($($actor:ty),+) => { $(
         impl Handler<Crash> for $actor {
@@ -27,6 +34,14 @@ macro_rules! crashes {
 
             fn handle(&mut self, _: Crash, _: &mut Self::Context) {
                 panic!("{} was told to panic", stringify!($actor));
+            }
+        }
+
+        impl Handler<Vanish> for $actor {
+            type Result = ();
+
+            fn handle(&mut self, _: Vanish, ctx: &mut Self::Context) {
+                ctx.terminate();
             }
         }
     )+ };
@@ -39,6 +54,15 @@ impl Handler<CrashChild> for ConsumerSystem {
 
     fn handle(&mut self, CrashChild(child): CrashChild, _: &mut Self::Context) {
         self.crash(&child);
+    }
+}
+
+impl Handler<Vanish> for ConsumerSystem {
+    type Result = ();
+
+    fn handle(&mut self, _: Vanish, ctx: &mut Self::Context) {
+        self.vanish();
+        ctx.terminate();
     }
 }
 

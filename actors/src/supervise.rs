@@ -5,10 +5,11 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::{Arc, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Handler, MailboxError, Message, Recipient};
+use tokio::time::Instant;
 
 /// A child has ended without having been told to: it panicked, or its arbiter is gone.
 #[derive(Message, Clone, Debug)]

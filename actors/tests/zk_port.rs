@@ -1,24 +1,23 @@
 //! What every client behind the port must do alike: the library's adapter on a real server, and the one in memory.
 //! Then the session actor over the one in memory, where a test steers what happens when.
-#[path = "zk/memory.rs"]
-mod memory;
 mod zk;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix::prelude::*;
 use kafka_troupe_actors::lease::{Lease, SessionEpoch};
+use kafka_troupe_actors::testkit::MemoryZooKeeper;
 use kafka_troupe_actors::zk_session::port::{
     ConnectSpec, NodeChange, NodeMode, ZkClient, ZkConnector, ZkEvent,
 };
 use kafka_troupe_actors::zk_session::{
-    Claim, ClientHolder, CreateEphemeral, Delete, ReadChildren, Register, SessionEvent, Shutdown,
-    WaitConnected, ZkError, ZkSession, ZooKeeperAsync,
+    Claim, ClientHolder, CreateEphemeral, CreatePersistent, Delete, ReadChildren, Register, SessionEvent,
+    SetData, Shutdown, WaitConnected, ZkError, ZkSession, ZooKeeperAsync,
 };
-use memory::MemoryZooKeeper;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
-use zk::{PATIENCE, Session, config, zookeeper};
+use zk::{PATIENCE, SESSION_TIMEOUT, Session, config, zookeeper};
 
 struct Client {
     client: Arc<dyn ZkClient>,
@@ -64,6 +63,7 @@ async fn conforms(connector: &dyn ZkConnector, connect: &str) {
     watches_fire_once(&mut us, &mut them).await;
     heartbeats_leave_no_trace(&mut us, &mut them).await;
     ephemeral_nodes_go_with_their_session(&mut us, them).await;
+    a_client_that_ends_without_a_word_expires(&mut us, Client::open(connector, &rooted).await).await;
     us.client.end();
     assert!(matches!(us.client.exists("/", false).await, Err(ZkError::SessionExpired(_))));
     let missing = ConnectSpec::new(SessionEpoch(1), &config(&format!("{connect}/nowhere")));
@@ -143,6 +143,67 @@ async fn ephemeral_nodes_go_with_their_session(us: &mut Client, them: Client) {
     them.client.end();
 }
 
+async fn a_client_that_ends_without_a_word_expires(us: &mut Client, silent: Client) {
+    silent.client.create("/parent/silent", vec![], NodeMode::Ephemeral).await.unwrap();
+    us.client.data("/parent/silent", true).await.unwrap();
+    let begun = Instant::now();
+    silent.client.end();
+    us.fired("/parent/silent", NodeChange::Deleted).await;
+    // a server heard of it last some time before its end
+    assert!(begun.elapsed() > SESSION_TIMEOUT / 3, "it was gone after {:?}", begun.elapsed());
+}
+
+#[actix::test]
+async fn a_server_that_lags_answers_reads_from_what_it_has_and_writes_when_it_has_caught_up() {
+    let ensemble = MemoryZooKeeper::default();
+    let (us, them) = (Client::open(&ensemble, "memory").await, Client::open(&ensemble, "memory").await);
+    let (client, mut events) = (us.client, us.events);
+    client.create("/a", b"1".to_vec(), NodeMode::Persistent).await.unwrap();
+    ensemble.lag(ensemble.sessions()[0]);
+    them.client.set_data("/a", b"2".to_vec(), None).await.unwrap();
+    them.client.create("/a/b", vec![], NodeMode::Persistent).await.unwrap();
+    assert_eq!(client.data("/a", true).await.unwrap().0, b"1");
+    assert_eq!(client.children("/a", true).await.unwrap(), Vec::<String>::new());
+    assert_eq!(client.exists("/a/b", true).await, Ok(None));
+    assert!(events.try_recv().is_err());
+    let (beat, read) = (client.beat("/a"), client.data("/a", false));
+    let (caught_up, (beat, read)) = tokio::join!(
+        async {
+            tokio::task::yield_now().await;
+            ensemble.catch_up(ensemble.sessions()[0]);
+        },
+        async {
+            let beat = beat.await;
+            // what it missed is told before the answer
+            assert_eq!(
+                std::iter::from_fn(|| events.try_recv().ok()).collect::<Vec<_>>(),
+                [("/a", NodeChange::Data), ("/a/b", NodeChange::Created), ("/a", NodeChange::Children)]
+                    .map(|(path, change)| ZkEvent::Fired { path: path.to_owned(), change })
+            );
+            (beat, read.await)
+        }
+    );
+    let () = caught_up;
+    assert!(matches!(beat, Err(ZkError::BadVersion(_))));
+    assert_eq!(read.unwrap().0, b"2");
+}
+
+#[actix::test]
+async fn a_server_that_is_cut_off_does_not_keep_the_session_alive() {
+    let ensemble = MemoryZooKeeper::default();
+    let (mut us, them) = (Client::open(&ensemble, "memory").await, Client::open(&ensemble, "memory").await);
+    us.client.create("/ours", vec![], NodeMode::Ephemeral).await.unwrap();
+    let id = ensemble.sessions()[0];
+    ensemble.cut_off(id);
+    them.client.exists("/ours", true).await.unwrap();
+    let mut them = them;
+    them.fired("/ours", NodeChange::Deleted).await;
+    assert!(us.client.exists("/ours", false).await.unwrap().is_some(), "it knows nothing of that");
+    ensemble.catch_up(id);
+    assert_eq!(us.event().await, ZkEvent::Expired);
+    assert!(matches!(us.client.exists("/ours", false).await, Err(ZkError::SessionExpired(_))));
+}
+
 const IDS: &str = "/consumers/g/ids/a";
 const OWNER: &str = "/consumers/g/owners/t/0";
 
@@ -174,7 +235,12 @@ async fn lost_replies_are_settled_whichever_it_is() {
     ensemble.lose_reply(id);
     assert_eq!(session.ask(claim()).await, Ok(Claim::Created { owner: id }));
     ensemble.lose_reply(id);
-    assert_eq!(session.ask(Delete { path: OWNER.to_owned(), version: None }).await, Ok(()));
+    assert_eq!(
+        session.ask(Delete { session: registered.session, path: OWNER.to_owned(), version: None }).await,
+        Ok(())
+    );
+    // a node that was in the way is watched
+    assert_eq!(session.event().await, SessionEvent::Deleted { path: OWNER.to_owned() });
     assert!(session.events.try_recv().is_err());
 }
 
@@ -190,8 +256,18 @@ async fn a_new_session_takes_nothing_over() {
     session.until(&SessionEvent::Expired { session: old.session }).await;
     let next = SessionEpoch(old.session.0 + 1);
     assert_eq!(session.event().await, SessionEvent::Connected { session: next });
-    let planned = CreateEphemeral { session: old.session, path: OWNER.to_owned(), data: vec![] };
+    // what was planned for a node of then could meet another's, at the same version
+    let (session_of_then, path) = (old.session, OWNER.to_owned());
+    let planned = CreateEphemeral { session: session_of_then, path: path.clone(), data: vec![] };
     assert!(matches!(session.ask(planned).await, Err(ZkError::SessionMoved { .. })));
+    let planned = CreatePersistent { session: session_of_then, path: path.clone(), data: vec![] };
+    assert!(matches!(session.ask(planned).await, Err(ZkError::SessionMoved { .. })));
+    ensemble.put(OWNER, b"another's");
+    let planned = SetData { session: session_of_then, path: path.clone(), data: vec![], version: 0 };
+    assert!(matches!(session.ask(planned).await, Err(ZkError::SessionMoved { .. })));
+    let planned = Delete { session: session_of_then, path, version: Some(0) };
+    assert!(matches!(session.ask(planned).await, Err(ZkError::SessionMoved { .. })));
+    assert_eq!(ensemble.node(OWNER).unwrap().data, b"another's");
     let new = session.ask(register()).await.unwrap();
     assert_eq!((new.session, ensemble.sessions()), (next, vec![new.id]));
 }
@@ -212,6 +288,20 @@ async fn a_change_while_suspended_is_told_once_connected() {
     other.actor.send(Shutdown).await.unwrap();
     assert_eq!(ensemble.sessions(), [registered.id]);
     assert_eq!(session.event().await, SessionEvent::ChildrenChanged { path: "/consumers/g/ids".to_owned() });
+}
+
+#[actix::test]
+async fn whoever_subscribes_after_a_restart_is_told_of_each_watch() {
+    let ensemble = MemoryZooKeeper::default();
+    let first = over(&ensemble).await;
+    let epoch = first.ask(WaitConnected).await.unwrap();
+    let read = ReadChildren { path: "/t".to_owned(), watch: true };
+    assert!(matches!(first.ask(read).await, Err(ZkError::NoNode(_))));
+    // what the first actor was told or had read may not have reached this one
+    let (config, holder, lease) = (config("memory"), first.holder.clone(), first.lease.clone());
+    let mut second = Session::over(config, holder, lease, first.stash.clone()).await;
+    assert_eq!(second.event().await, SessionEvent::Connected { session: epoch });
+    assert_eq!(second.event().await, SessionEvent::ChildrenChanged { path: "/t".to_owned() });
 }
 
 #[actix::test]

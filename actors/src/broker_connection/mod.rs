@@ -7,6 +7,7 @@
 mod error;
 mod fetch;
 mod record_buffers;
+mod transport;
 
 use std::time::Duration;
 
@@ -14,11 +15,12 @@ use bytes::{Buf, BufMut, BytesMut};
 use kafka_troupe_proto::kafka::api_versions::{ApiVersions, ApiVersionsRequest};
 use kafka_troupe_proto::kafka::frame::{self, ApiKey, Request, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 pub use error::{ConnectionError, ConnectionProblem};
 pub use fetch::FetchAnswer;
 use record_buffers::RecordBuffers;
+use transport::Socket;
+pub use transport::Transport;
 
 /// The largest response that is read, in bytes. What a port that speaks TLS or HTTP answers reads as a larger one.
 pub const MAX_RESPONSE_BYTES: usize = 128 << 20;
@@ -35,12 +37,14 @@ pub struct ConnectOptions {
     pub client_id: String,
     /// `socket.timeout.ms` (30 s): longest wait for the connection, and for the next bytes of a response.
     pub socket_timeout: Duration,
+    /// TCP.
+    pub transport: Transport,
 }
 
 impl ConnectOptions {
     /// Options for one client.
     pub fn new(client_id: impl Into<String>, socket_timeout: Duration) -> Self {
-        Self { client_id: client_id.into(), socket_timeout }
+        Self { client_id: client_id.into(), socket_timeout, transport: Transport::default() }
     }
 }
 
@@ -49,7 +53,7 @@ impl ConnectOptions {
 pub struct BrokerConnection {
     address: String,
     options: ConnectOptions,
-    stream: TcpStream,
+    stream: Socket,
     versions: ApiVersions,
     next_correlation_id: i32,
     /// The last request's bytes, for the next.
@@ -64,10 +68,10 @@ impl BrokerConnection {
     /// [`ConnectionError`], which names the address: refused, not in time, or not a Kafka broker.
     pub async fn connect(host: &str, port: u16, options: ConnectOptions) -> Result<Self, ConnectionError> {
         let address = display_address(host, port);
-        let dialled = within(options.socket_timeout, "to connect", TcpStream::connect((host, port))).await;
-        let stream = dialled.and_then(|stream| stream.set_nodelay(true).map(|()| stream).map_err(Into::into));
+        let dialling = options.transport.dial(host, port);
+        let dialled = within(options.socket_timeout, "to connect", dialling).await;
         let mut connection = Self {
-            stream: stream.map_err(|problem| ConnectionError::new(&address, problem))?,
+            stream: dialled.map_err(|problem| ConnectionError::new(&address, problem))?,
             address,
             options,
             versions: [ApiVersionsRequest::VERSIONS]

@@ -1,8 +1,9 @@
 //! One fetch on the wire.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kafka_troupe_proto::kafka::fetch::FetchRequest;
+use tokio::time::Instant;
 
 use crate::broker_connection::{BrokerConnection, ConnectOptions, ConnectionError, FetchAnswer};
 use crate::fetcher_manager::BrokerAddress;

@@ -1,0 +1,212 @@
+//! Brokers in memory: logs, leaders, and who is up.
+//!
+//! They answer what a consumer asks (ApiVersions, Metadata, ListOffsets, Fetch), in the encoding of the library
+//! `kafka-protocol`, over byte streams of this process. With [`register`](MemoryBrokers::register) they show themselves
+//! and their topics in a ZooKeeper in memory, as real ones do.
+
+mod answers;
+mod connection;
+mod log;
+mod znodes;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kafka_troupe_proto::TopicPartition;
+use tokio::io::DuplexStream;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::{MemoryZooKeeper, Pace, pause_until};
+use log::Log;
+
+/// Bytes under way between a client and a broker before its writer waits.
+const WINDOW: usize = 64 << 10;
+/// Every broker's port; their host names differ.
+const PORT: u16 = 9092;
+
+/// A cluster; clones are the same one.
+#[derive(Clone, Default)]
+pub struct MemoryBrokers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Wakes fetches that wait for data.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whether each is up.
+    brokers: BTreeMap<i32, bool>,
+    topics: BTreeMap<Arc<str>, Vec<Partition>>,
+    zookeeper: Option<MemoryZooKeeper>,
+    connections: Vec<Connection>,
+    pace: Option<Pace>,
+}
+
+#[derive(Default)]
+struct Partition {
+    leader: Option<i32>,
+    log: Log,
+}
+
+struct Connection {
+    broker: i32,
+    client: String,
+    task: AbortHandle,
+}
+
+impl MemoryBrokers {
+    /// A cluster of brokers `0..count`, all up.
+    pub fn new(count: i32) -> Self {
+        let brokers = Self::default();
+        brokers.state().brokers = (0..count).map(|id| (id, true)).collect();
+        brokers
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows brokers and topics in `zookeeper`, now and when they change.
+    pub fn register(&self, zookeeper: &MemoryZooKeeper) {
+        self.state().zookeeper = Some(zookeeper.clone());
+        self.show();
+    }
+
+    /// Has each dial and each answer take its time.
+    pub fn set_pace(&self, pace: Pace) {
+        self.state().pace = Some(pace);
+    }
+
+    /// Creates a topic, or adds partitions until it has so many; brokers lead them in turn.
+    pub fn create_topic(&self, name: &str, partitions: usize) {
+        let mut state = self.state();
+        let up: Vec<_> = state.up().collect();
+        let topic = state.topics.entry(name.into()).or_default();
+        while topic.len() < partitions {
+            let leader = up.get(topic.len() % up.len().max(1)).copied();
+            topic.push(Partition { leader, ..Partition::default() });
+        }
+        drop(state);
+        self.show();
+    }
+
+    /// Topics and how many partitions each has.
+    pub fn topics(&self) -> BTreeMap<Arc<str>, usize> {
+        self.state().topics.iter().map(|(name, partitions)| (Arc::clone(name), partitions.len())).collect()
+    }
+
+    /// Appends a batch to a partition that exists; gives the offset after it.
+    pub fn append(&self, partition: &TopicPartition, values: &[&str]) -> i64 {
+        let end = self.with(partition, |it| it.log.append(values)).unwrap_or_default();
+        self.0.changed.notify_waiters();
+        end
+    }
+
+    /// Deletes the records before `offset`, as far as they are whole batches.
+    pub fn delete_before(&self, partition: &TopicPartition, offset: i64) {
+        self.with(partition, |it| it.log.delete_before(offset));
+    }
+
+    /// First and next offset.
+    pub fn range(&self, partition: &TopicPartition) -> Option<(i64, i64)> {
+        self.with(partition, |it| (it.log.start(), it.log.end()))
+    }
+
+    /// Makes a broker the leader, or nobody.
+    pub fn set_leader(&self, partition: &TopicPartition, leader: Option<i32>) {
+        self.with(partition, |it| it.leader = leader);
+        self.0.changed.notify_waiters();
+    }
+
+    /// Gives each partition without a leader to a broker that is up.
+    pub fn elect(&self) {
+        let mut state = self.state();
+        let up: Vec<_> = state.up().collect();
+        let leaderless = state.topics.values_mut().flat_map(|topic| topic.iter_mut().enumerate());
+        for (index, partition) in leaderless.filter(|(_, it)| it.leader.is_none()) {
+            partition.leader = up.get(index % up.len().max(1)).copied();
+        }
+    }
+
+    /// Brokers that are up.
+    pub fn up(&self) -> Vec<i32> {
+        self.state().up().collect()
+    }
+
+    /// Takes a broker down: its connections break, nobody leads its partitions, and it is dialled in vain.
+    pub fn stop(&self, broker: i32) {
+        let mut state = self.state();
+        state.brokers.insert(broker, false);
+        state.cut(|connection| connection.broker == broker);
+        let partitions = state.topics.values_mut().flatten();
+        partitions.filter(|it| it.leader == Some(broker)).for_each(|it| it.leader = None);
+        drop(state);
+        self.show();
+    }
+
+    /// Brings it up (again).
+    pub fn start(&self, broker: i32) {
+        self.state().brokers.insert(broker, true);
+        self.show();
+    }
+
+    /// Breaks the connections of a client.
+    pub fn cut(&self, client: &str) {
+        self.state().cut(|connection| connection.client == client);
+    }
+
+    fn with<T>(&self, partition: &TopicPartition, what: impl FnOnce(&mut Partition) -> T) -> Option<T> {
+        let mut state = self.state();
+        let topic = state.topics.get_mut(&partition.topic)?;
+        topic.get_mut(usize::try_from(partition.partition).ok()?).map(what)
+    }
+
+    /// Dials a broker.
+    pub(crate) async fn dial(&self, host: &str, port: u16, client: &str) -> io::Result<DuplexStream> {
+        let arrival = self.state().arrival();
+        pause_until(arrival).await;
+        let mut state = self.state();
+        let broker = state.up().find(|id| host == host_of(*id) && port == PORT);
+        let broker = broker.ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionRefused))?;
+        let (ours, theirs) = tokio::io::duplex(WINDOW);
+        let task = tokio::spawn(connection::serve(self.clone(), broker, theirs)).abort_handle();
+        state.connections.retain(|connection| !connection.task.is_finished());
+        state.connections.push(Connection { broker, client: client.to_owned(), task });
+        Ok(ours)
+    }
+}
+
+impl State {
+    fn up(&self) -> impl Iterator<Item = i32> {
+        self.brokers.iter().filter(|(_, up)| **up).map(|(id, _)| *id)
+    }
+
+    /// When what is sent now is there.
+    fn arrival(&self) -> Instant {
+        Instant::now() + self.pace.as_ref().map_or(Duration::ZERO, |pace| pace())
+    }
+
+    fn cut(&mut self, which: impl Fn(&Connection) -> bool) {
+        for connection in self.connections.extract_if(.., |connection| which(connection)) {
+            connection.task.abort();
+        }
+    }
+}
+
+fn host_of(broker: i32) -> String {
+    format!("broker-{broker}")
+}
+
+impl fmt::Debug for MemoryBrokers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryBrokers").field("up", &self.up()).finish_non_exhaustive()
+    }
+}
