@@ -1,17 +1,34 @@
 //! Does what is due: looks up leaders, has positions made, hands partitions to fetchers.
 
+use std::time::Duration;
+
 use super::*;
 use crate::fetcher_manager::leaders::{Leaders, find_leaders};
 use crate::fetcher_manager::placements::{Found, GivenBack, Positionless};
 use crate::fetcher_manager::positions::{NewPosition, Resolution, resolve};
+
+/// So long the leaders that were found last count for partitions that start. If one has moved since, its first fetch
+/// fails, and it is looked up.
+const LEADERS_COUNT: Duration = Duration::from_secs(10);
 
 impl FetcherManager {
     /// Called after every message: does what can be done now, and sets the alarm for what cannot.
     pub(super) fn drive(&mut self, ctx: &mut Context<Self>) {
         let placements = &self.placements;
         self.fetchers.stop_idle(|broker| placements.is_fetching_at(broker));
+        self.place_known(ctx);
         self.look_up_leaders(ctx);
         self.set_alarm(ctx);
+    }
+
+    /// Spares what has just started a lookup of its own.
+    fn place_known(&mut self, ctx: &mut Context<Self>) {
+        if let Some((_, leaders)) = self.known.as_ref().filter(|(at, _)| at.elapsed() < LEADERS_COUNT) {
+            let has_address = |broker: &i32| self.brokers.contains_key(broker);
+            let leader_of = |key: &TopicPartition| leaders.of(key).ok().filter(has_address);
+            let found = self.placements.leaders_known(leader_of, Instant::now());
+            self.place(found, ctx);
+        }
     }
 
     fn set_alarm(&mut self, ctx: &mut Context<Self>) {
@@ -41,7 +58,10 @@ impl FetcherManager {
         ctx.spawn(lookup.into_actor(self).map(move |found, act, ctx| {
             act.looking_up = false;
             match found {
-                Ok((answered, leaders)) => act.leaders_found(answered, &leaders, &topics, ctx),
+                Ok((answered, leaders)) => {
+                    act.leaders_found(answered, &leaders, &topics, ctx);
+                    act.known = Some((Instant::now(), leaders));
+                }
                 Err(why) => act.lookup_failed(&why),
             }
             act.drive(ctx);
@@ -129,7 +149,7 @@ impl FetcherManager {
         match outcome {
             Ok(position) => {
                 if let Some(assigned) = self.placements.resolved(broker, &partition) {
-                    apply(&partition, &position);
+                    log(&partition, &position);
                     self.hand_over(broker, vec![assigned], ctx);
                 }
             }
@@ -164,6 +184,9 @@ impl FetcherManager {
     pub(super) fn registered(&mut self, brokers: Vec<BrokerAddress>) {
         let before = std::mem::take(&mut self.registered);
         self.registered = brokers.into_iter().map(|broker| (broker.id, broker)).collect();
+        if self.registered != before {
+            self.known = None;
+        }
         self.brokers.retain(|id, _| self.registered.contains_key(id));
         for (id, broker) in self.registered.clone() {
             if before.get(&id) != Some(&broker) || !self.brokers.contains_key(&id) {
@@ -182,15 +205,12 @@ impl FetcherManager {
     }
 }
 
-/// The one place where a position may go down.
-fn apply(partition: &OwnedPartition, NewPosition { offset, rule }: &NewPosition) {
-    let (old, new) = (partition.fetched(), *offset);
+fn log(partition: &OwnedPartition, NewPosition { old, offset: new, rule, skipped }: &NewPosition) {
     let tp = &partition.topic_partition;
-    if old < 0 {
-        tracing::info!(partition = %tp, new, why = %rule, "position made");
+    if *old < 0 {
+        tracing::info!(partition = %tp, new, skipped, why = %rule, "position made");
     } else {
         // there was one, and the broker has no such records any more
-        tracing::warn!(partition = %tp, old, new, why = %rule, "position made");
+        tracing::warn!(partition = %tp, old, new, skipped, why = %rule, "position made");
     }
-    partition.reset(new);
 }

@@ -4,10 +4,12 @@
 //! [`BrokerFetcher`](crate::broker_fetcher::BrokerFetcher) per broker that leads a partition of ours.
 //!
 //! *Mailbox*: requests [`StartFetching`], [`StopFetching`], [`SetBrokers`], [`Describe`], [`Stop`]; events
-//! [`PartitionsFailed`], [`ChildExited`]; and the ends of its own I/O: leaders found, positions made.
+//! [`PartitionsFailed`], [`ChildExited`]; and the ends of its own I/O: leaders found, positions made. Internal:
+//! `Drive`.
 //!
 //! *State*: where each partition stands (`placements.rs`: leaderless, position being made, fetching, failed), the
-//! brokers, and the fetchers that run. `drive` looks at these after every message and does what is due.
+//! brokers, and the fetchers that run. `drive` looks at these after every message and does what is due; after a
+//! burst of starts once, by `Drive`.
 //!
 //! *Supervision*: a child of the consumer system. A fetcher that exits gives its partitions back: their
 //! [`fetched`](OwnedPartition::fetched) offsets are the truth. When the manager ends, for whatever reason, its
@@ -18,7 +20,8 @@
 //!
 //! # Rules
 //! * Whatever fails waits `refresh.leader.backoff.ms`, then its leader is looked up; others go on meanwhile.
-//! * One Metadata request is in flight, to the broker that answered the last, then to the next.
+//! * One Metadata request is in flight, to the broker that answered the last, then to the next. What it told counts for
+//!   10 s for partitions that start and have not failed.
 //! * A position that was made is stored before its first record is fetched (rule 8), and nothing else lowers one.
 
 mod describe;
@@ -31,11 +34,11 @@ mod settings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use actix::prelude::*;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::kafka::error_code::Disposition;
+use tokio::time::Instant;
 
 use crate::broker_fetcher::{AddPartitions, RemovePartitions};
 use crate::registry::OwnedPartition;
@@ -43,6 +46,7 @@ use crate::stream_queue::FetchedChunk;
 use crate::supervise::{ChildExited, ExitGuard};
 pub use describe::{BrokerStatus, Describe, FetchingStatus, WaitingPartition};
 use fetchers::Fetchers;
+use leaders::Leaders;
 use placements::{GivenBack, Place, Placements};
 pub use positions::ResetStore;
 pub use settings::FetchSettings;
@@ -101,6 +105,11 @@ pub struct PartitionsFailed {
 #[rtype(result = "()")]
 pub struct Stop;
 
+/// Look at what is due, once for all the starts that came before.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Drive;
+
 /// Which broker serves which partition.
 pub struct FetcherManager {
     settings: Arc<FetchSettings>,
@@ -115,6 +124,10 @@ pub struct FetcherManager {
     fetchers: Fetchers,
     /// A Metadata request is in flight.
     looking_up: bool,
+    /// What the last one told, and when. In a rebalance partitions start one by one; each would wait for its own.
+    known: Option<(Instant, Leaders)>,
+    /// A [`Drive`] is on its way to us.
+    driving: bool,
     /// The broker to ask first: the one that answered last.
     ask_first: i32,
     /// Why the last lookup failed, so that it is logged once.
@@ -138,6 +151,8 @@ impl FetcherManager {
             brokers: BTreeMap::new(),
             registered: BTreeMap::new(),
             looking_up: false,
+            known: None,
+            driving: false,
             ask_first: i32::MIN,
             lookup_error: None,
             alarm: None,
@@ -173,6 +188,17 @@ impl Handler<StartFetching> for FetcherManager {
                 self.fetchers.send(broker, RemovePartitions(vec![key]));
             }
         }
+        if !std::mem::replace(&mut self.driving, true) {
+            ctx.notify(Drive);
+        }
+    }
+}
+
+impl Handler<Drive> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, _: Drive, ctx: &mut Context<Self>) {
+        self.driving = false;
         self.drive(ctx);
     }
 }

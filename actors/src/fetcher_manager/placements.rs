@@ -10,10 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::kafka::error_code::Disposition;
+use tokio::time::Instant;
 
 use super::Assigned;
 use crate::registry::{NO_OFFSET, OwnedPartition};
@@ -137,6 +137,22 @@ impl Placements {
                     }
                     placed.wait(retry_at, why);
                 }
+            }
+        }
+        found
+    }
+
+    /// Moves on the due partitions that have not failed and whose leader is known from an earlier lookup.
+    pub(super) fn leaders_known(
+        &mut self,
+        leader_of: impl Fn(&TopicPartition) -> Option<i32>,
+        now: Instant,
+    ) -> Found {
+        let mut found = Found::default();
+        let due = |(_, placed): &(&TopicPartition, &mut Placed)| placed.is_due(now) && placed.why.is_none();
+        for (key, placed) in self.0.iter_mut().filter(due) {
+            if let Some(broker) = leader_of(key) {
+                placed.move_to(broker, &mut found);
             }
         }
         found

@@ -64,6 +64,17 @@ async fn a_leaderless_partition_waits_and_the_others_go_on() {
 }
 
 #[actix::test]
+async fn a_known_leader_counts_for_what_starts_and_not_for_what_failed() {
+    let mut bench = bench();
+    let found = bench.placements.leaders_known(|key| (key.partition != 1).then_some(7), bench.now);
+    assert_eq!((keys(&found.fetch[&7]), found.resolve[&7].len()), (vec![0], 1));
+    assert_eq!(bench.fail(0, FETCHING, Disposition::FindLeader), GivenBack::News);
+    let found = bench.placements.leaders_known(|_| Some(7), bench.later);
+    assert_eq!(keys(&found.fetch[&7]), [1]);
+    assert_eq!(bench.placements.due_topics(bench.later).len(), 1, "what failed is looked up");
+}
+
+#[actix::test]
 async fn an_offset_out_of_range_is_made_anew_before_fetching() {
     let mut bench = bench();
     bench.find();

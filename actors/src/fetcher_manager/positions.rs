@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Handler};
@@ -13,6 +14,7 @@ use kafka_troupe_proto::kafka::error_code::Disposition;
 use kafka_troupe_proto::kafka::list_offsets::{
     EARLIEST, LATEST, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic, ListedOffset,
 };
+use tokio::time::timeout;
 
 use super::placements::Positionless;
 use super::{BrokerAddress, FetchSettings};
@@ -21,9 +23,12 @@ use crate::offset_committer::{CommitError, CommitReset};
 use crate::registry::OwnedPartition;
 use crate::supervise::Slot;
 
+/// How long a number is waited for that is only told.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Where [`CommitReset`] goes: to the committer, whichever life it is in.
 #[derive(Clone)]
-pub struct ResetStore(Arc<dyn Fn(CommitReset) -> BoxFuture<'static, Result<(), CommitError>> + Send + Sync>);
+pub struct ResetStore(Arc<dyn Fn(CommitReset) -> BoxFuture<'static, Result<i64, CommitError>> + Send + Sync>);
 
 impl ResetStore {
     /// The actor in a slot.
@@ -79,15 +84,21 @@ pub(super) struct Resolution {
     pub(super) outcome: Result<NewPosition, (Disposition, String)>,
 }
 
-/// A position that is stored.
+/// A position that is stored, and the partition's.
 pub(super) struct NewPosition {
+    pub(super) old: i64,
     pub(super) offset: i64,
     pub(super) rule: ResetRule,
+    /// Offsets of the log that are passed over for good, if that is known: at the end only, and not where the old
+    /// position had passed them.
+    pub(super) skipped: Option<i64>,
 }
 
 /// A claim, what is asked for it, and why.
 struct Wanted {
     partition: Arc<OwnedPartition>,
+    /// Its position, which is none or not in the log.
+    old: i64,
     time: i64,
     rule: ResetRule,
 }
@@ -103,13 +114,13 @@ pub(super) async fn resolve(
     if wanted.is_empty() {
         return done;
     }
-    match list_offsets(&broker, &settings.connect, &wanted).await {
-        Ok(response) => {
-            let listed = by_partition(response);
+    match list_ends(&broker, &settings.connect, &wanted).await {
+        Ok(Ends { asked, begins }) => {
             let stored = wanted.into_iter().map(|wanted| {
                 let key = &wanted.partition.topic_partition;
-                let offset = judge(listed.get(key));
-                keep(&store, wanted, offset)
+                let offset = judge(asked.get(key));
+                let begin = begins.get(key).and_then(|listed| listed.offset);
+                keep(&store, wanted, offset, begin)
             });
             done.extend(join_all(stored).await);
         }
@@ -131,11 +142,12 @@ fn sort_out(settings: &FetchSettings, positionless: Vec<Positionless>) -> (Vec<W
             refused.push(Resolution { partition, outcome: Err((Disposition::Retry, why)) });
             continue;
         }
+        let old = partition.fetched();
         let rule = reset_rule(settings, partition.appeared, out_of_range);
         match end_of_log(rule.reset) {
-            Some(time) => wanted.push(Wanted { partition, time, rule }),
+            Some(time) => wanted.push(Wanted { partition, old, time, rule }),
             None => {
-                let why = format!("{rule} forbids to make a position in place of {}", partition.fetched());
+                let why = format!("{rule} forbids to make a position in place of {old}");
                 refused.push(Resolution { partition, outcome: Err((Disposition::Fatal, why)) });
             }
         }
@@ -151,22 +163,47 @@ fn end_of_log(reset: OffsetReset) -> Option<i64> {
     }
 }
 
-async fn list_offsets(
+/// What a broker says of the ends of its logs.
+struct Ends {
+    /// The end that was asked for.
+    asked: BTreeMap<TopicPartition, ListedOffset>,
+    /// The beginning, where the other end was asked for: to tell how much is passed over.
+    begins: BTreeMap<TopicPartition, ListedOffset>,
+}
+
+async fn list_ends(
     broker: &BrokerAddress,
     options: &ConnectOptions,
     wanted: &[Wanted],
-) -> Result<ListOffsetsResponse, ConnectionError> {
-    let mut topics: BTreeMap<&Arc<str>, Vec<(i32, i64)>> = BTreeMap::new();
-    for Wanted { partition, time, .. } in wanted {
-        let key = &partition.topic_partition;
-        topics.entry(&key.topic).or_default().push((key.partition, *time));
-    }
-    let topics = topics
-        .into_iter()
-        .map(|(topic, partitions)| ListOffsetsTopic { topic: Arc::clone(topic), partitions });
-    let request = ListOffsetsRequest { read_committed: false, topics: topics.collect() };
+) -> Result<Ends, ConnectionError> {
     let mut connection = BrokerConnection::connect(&broker.host, broker.port, options.clone()).await?;
-    connection.call(&request).await
+    let key = |wanted: &Wanted| wanted.partition.topic_partition.clone();
+    let asked = wanted.iter().map(|wanted| (key(wanted), wanted.time));
+    let asked = list_offsets(&mut connection, asked).await?;
+    let at_end = wanted.iter().filter(|wanted| wanted.time == LATEST);
+    let begins: Vec<_> = at_end.map(|wanted| (key(wanted), EARLIEST)).collect();
+    // only told, so a position does not depend on it
+    let begins = match begins.is_empty() {
+        true => BTreeMap::new(),
+        false => match timeout(PATIENCE, list_offsets(&mut connection, begins)).await {
+            Ok(Ok(begins)) => begins,
+            _ => BTreeMap::new(),
+        },
+    };
+    Ok(Ends { asked, begins })
+}
+
+async fn list_offsets(
+    connection: &mut BrokerConnection,
+    wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
+) -> Result<BTreeMap<TopicPartition, ListedOffset>, ConnectionError> {
+    let mut topics: BTreeMap<Arc<str>, Vec<(i32, i64)>> = BTreeMap::new();
+    for (key, time) in wanted {
+        topics.entry(key.topic).or_default().push((key.partition, time));
+    }
+    let topics = topics.into_iter().map(|(topic, partitions)| ListOffsetsTopic { topic, partitions });
+    let request = ListOffsetsRequest { read_committed: false, topics: topics.collect() };
+    Ok(by_partition(connection.call(&request).await?))
 }
 
 fn by_partition(response: ListOffsetsResponse) -> BTreeMap<TopicPartition, ListedOffset> {
@@ -188,19 +225,31 @@ fn judge(listed: Option<&ListedOffset>) -> Result<i64, (Disposition, String)> {
 }
 
 /// Has a position stored.
-async fn keep(store: &ResetStore, wanted: Wanted, offset: Result<i64, (Disposition, String)>) -> Resolution {
-    let Wanted { partition, rule, .. } = wanted;
+async fn keep(
+    store: &ResetStore,
+    wanted: Wanted,
+    offset: Result<i64, (Disposition, String)>,
+    begin: Option<i64>,
+) -> Resolution {
+    let Wanted { partition, old, rule, .. } = wanted;
     let outcome = match offset {
         Ok(_) if partition.is_closed() => Err((Disposition::Retry, "given up meanwhile".to_owned())),
         Ok(offset) => {
-            let stored = (store.0)(CommitReset { partition: Arc::clone(&partition), offset }).await;
+            let reset = CommitReset { partition: Arc::clone(&partition), instead_of: old, offset };
+            let stored = (store.0)(reset).await;
             let failed =
                 |error: CommitError| (Disposition::Retry, format!("store position {offset}: {error}"));
-            stored.map(|()| NewPosition { offset, rule }).map_err(failed)
+            let skipped = |offset| begin.map(|begin| passed_over(old, begin, offset));
+            stored.map(|offset| NewPosition { old, offset, rule, skipped: skipped(offset) }).map_err(failed)
         }
         Err(why) => Err(why),
     };
     Resolution { partition, outcome }
+}
+
+/// How many offsets nobody will be given: from where the log begins, or an old position stood, to the new one.
+fn passed_over(old: i64, begin: i64, new: i64) -> i64 {
+    (new - begin.max(old)).max(0)
 }
 
 impl fmt::Display for ResetRule {

@@ -35,6 +35,14 @@ fn none_fails_the_partition_with_the_property_in_the_error() {
 }
 
 #[test]
+fn what_is_passed_over_is_counted_from_where_the_log_or_the_old_position_was() {
+    assert_eq!(passed_over(-1, 0, 10), 10, "none before");
+    assert_eq!(passed_over(-1, 4, 10), 6, "deleted by age");
+    assert_eq!(passed_over(2, 4, 10), 6, "fell behind the log");
+    assert_eq!(passed_over(99, 4, 10), 0, "was beyond it");
+}
+
+#[test]
 fn what_was_fetched_is_handled_before_a_new_position_is_made() {
     let credit = Arc::new(Credit::new(2, 1_000));
     let partition = claim(0, Some(7), &credit);

@@ -39,7 +39,8 @@ pub struct ReadPosition {
     pub partition: TopicPartition,
 }
 
-/// Commit what is acknowledged, of every partition owned now; answers how many offsets were written.
+/// Commit what is acknowledged, of every partition owned now or about to be released; answers how many offsets were
+/// written.
 #[derive(Message)]
 #[rtype(result = "Result<usize, CommitError>")]
 pub struct CommitNow {
@@ -54,12 +55,16 @@ pub struct CommitNow {
 pub struct FlushGeneration(pub Vec<Arc<OwnedPartition>>);
 
 /// A position made by `auto.offset.reset`: stored before its first record is delivered, when automatic commit
-/// is on (rule 8).
+/// is on (rule 8), and then the partition's. Answers the position that counts: this one, what was stored since the
+/// partition was claimed, or the one that it was given meanwhile.
 #[derive(Message)]
-#[rtype(result = "Result<(), CommitError>")]
+#[rtype(result = "Result<i64, CommitError>")]
 pub struct CommitReset {
     /// The claim.
     pub partition: Arc<OwnedPartition>,
+    /// The position in whose place it is made, or [`NO_OFFSET`](crate::registry::NO_OFFSET). If the partition has moved
+    /// from there, somebody has made one already, whose asker may have ended before it was answered.
+    pub instead_of: i64,
     /// Its new position.
     pub offset: i64,
 }
@@ -99,7 +104,7 @@ pub struct CommitterStatus {
 }
 
 /// Why offsets could not be read or stored.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
     /// The store did not answer as hoped.
@@ -149,11 +154,12 @@ pub struct OffsetCommitter {
     messages: u64,
 }
 
-/// One commit at a time goes to the store; whoever comes meanwhile waits for it.
+/// One commit at a time goes to the store; whoever comes meanwhile waits for it. Resets may go side by side, for each is
+/// of a partition of its own: one after the other they would hold up the first start of a group for seconds.
 struct Pass {
     store: OffsetStore,
     coordinator: Slot<RebalanceCoordinator>,
-    turn: tokio::sync::Mutex<()>,
+    turn: tokio::sync::RwLock<()>,
     commits: AtomicU64,
     failures: AtomicU64,
     last_error: Mutex<Option<String>>,
@@ -162,7 +168,7 @@ struct Pass {
 impl Pass {
     /// Commits each partition's acknowledged offset; unchanged ones are not written again.
     async fn run(&self, partitions: &[Arc<OwnedPartition>], why: &str) -> Result<usize, CommitError> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.turn.write().await;
         let results = join_all(partitions.iter().map(|partition| self.store.commit(partition))).await;
         let mut written = 0;
         let mut first_error = None;
@@ -194,7 +200,7 @@ impl OffsetCommitter {
         let pass = Arc::new(Pass {
             store: OffsetStore::new(parts.paths.clone(), parts.session.clone()),
             coordinator: parts.coordinator.clone(),
-            turn: tokio::sync::Mutex::default(),
+            turn: tokio::sync::RwLock::default(),
             commits: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             last_error: Mutex::default(),
@@ -203,7 +209,7 @@ impl OffsetCommitter {
     }
 
     fn commit_all(&mut self, why: &'static str) -> ResponseFuture<Result<usize, CommitError>> {
-        let (pass, partitions) = (Arc::clone(&self.pass), self.parts.registry.all());
+        let (pass, partitions) = (Arc::clone(&self.pass), self.parts.registry.committable());
         Box::pin(async move { pass.run(&partitions, why).await })
     }
 }
@@ -214,7 +220,7 @@ impl Actor for OffsetCommitter {
     fn started(&mut self, ctx: &mut Self::Context) {
         if let Some(interval) = self.parts.interval {
             ctx.run_interval(interval, |this, ctx| {
-                if this.pass.turn.try_lock().is_ok() {
+                if this.pass.turn.try_write().is_ok() {
                     let commit = this.commit_all("auto.commit.interval.ms");
                     ctx.spawn(commit.into_actor(this).map(|_, _, _| ()));
                 }
@@ -263,25 +269,30 @@ impl Handler<FlushGeneration> for OffsetCommitter {
 }
 
 impl Handler<CommitReset> for OffsetCommitter {
-    type Result = ResponseFuture<Result<(), CommitError>>;
+    type Result = ResponseFuture<Result<i64, CommitError>>;
 
     fn handle(
         &mut self,
-        CommitReset { partition, offset }: CommitReset,
+        CommitReset { partition, instead_of, offset }: CommitReset,
         _: &mut Self::Context,
     ) -> Self::Result {
         self.messages += 1;
         let pass = Arc::clone(&self.pass);
         let automatic = self.parts.interval.is_some();
         Box::pin(async move {
-            if !automatic {
-                return Ok(());
+            let _turn = pass.turn.read().await;
+            let now = partition.fetched();
+            if now != instead_of {
+                return Ok(now);
             }
-            let _turn = pass.turn.lock().await;
-            pass.store
-                .reset(&partition, offset)
-                .await
-                .map_err(|error| pass.failed(error, "auto.offset.reset"))
+            let position = match automatic {
+                true => pass.store.reset(&partition, offset).await,
+                false => Ok(offset),
+            };
+            let position = position.map_err(|error| pass.failed(error, "auto.offset.reset"))?;
+            // at once: whoever asked may have ended, and must not have it made again
+            partition.reset(position);
+            Ok(position)
         })
     }
 }

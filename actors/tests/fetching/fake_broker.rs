@@ -1,8 +1,10 @@
-//! A broker that answers every fetch at once with nothing.
+//! A broker that answers every fetch at once with nothing, and says what it is asked.
+#![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Instant;
 
@@ -10,23 +12,36 @@ use kafka_troupe_proto::kafka::wire::Writer;
 
 /// What the broker saw.
 pub enum Seen {
-    Fetch(Instant),
+    /// From this offset.
+    Fetch(Instant, i64),
     /// A connection on which fetches had come was closed.
     HungUp,
 }
 
+/// Tells which offset is the first (-2) or the next (-1) of the log.
+pub type Ends = Arc<dyn Fn(i64) -> i64 + Send + Sync>;
+/// Told of each request before it is answered.
+pub type Watch = Arc<dyn Fn(Seen) + Send + Sync>;
+
 /// Starts one that leads partition 0 of `topic` as broker 0; says on which port it listens, and what it sees.
 pub fn start(topic: &'static str) -> io::Result<(u16, Receiver<Seen>)> {
+    let (seen, sees) = channel();
+    // a test that has seen enough is gone
+    let watch = move |it| drop(seen.send(it));
+    Ok((start_watched(topic, Arc::new(|_| 0), Arc::new(watch))?, sees))
+}
+
+/// The same, with a log that has ends.
+pub fn start_watched(topic: &'static str, ends: Ends, watch: Watch) -> io::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
-    let (seen, sees) = channel();
     thread::spawn(move || {
         for socket in listener.incoming().flatten() {
-            let seen = seen.clone();
-            thread::spawn(move || serve(socket, topic, port, &seen));
+            let (ends, watch) = (Arc::clone(&ends), Arc::clone(&watch));
+            thread::spawn(move || serve(socket, topic, port, &*ends, &*watch));
         }
     });
-    Ok((port, sees))
+    Ok(port)
 }
 
 /// A port that answers whatever comes with a TLS alert and hangs up; says when something came.
@@ -45,18 +60,25 @@ pub fn start_tls() -> io::Result<(u16, Receiver<Instant>)> {
     Ok((port, sees))
 }
 
-fn serve(mut socket: TcpStream, topic: &str, port: u16, seen: &Sender<Seen>) -> io::Result<()> {
+fn serve(
+    mut socket: TcpStream,
+    topic: &str,
+    port: u16,
+    ends: &dyn Fn(i64) -> i64,
+    watch: &dyn Fn(Seen),
+) -> io::Result<()> {
     let mut fetches = 0;
-    while let Ok((api, correlation_id)) = read_request(&mut socket) {
+    while let Ok(Request { api, correlation_id, body }) = read_request(&mut socket) {
         let mut out = Writer::default();
         out.i32(correlation_id);
         match api {
             1 => {
                 fetches += 1;
-                // a test that has seen enough is gone
-                let _ = seen.send(Seen::Fetch(Instant::now()));
+                // of one partition the offset and a limit end the request
+                watch(Seen::Fetch(Instant::now(), i64_before(&body, 4)));
                 fetch_response(&mut out, topic);
             }
+            2 => list_offsets_response(&mut out, topic, ends(i64_before(&body, 0))),
             3 => metadata_response(&mut out, topic, port),
             18 => api_versions_response(&mut out),
             other => panic!("unexpected request {other}"),
@@ -66,23 +88,35 @@ fn serve(mut socket: TcpStream, topic: &str, port: u16, seen: &Sender<Seen>) -> 
         socket.write_all(&[&size.to_be_bytes(), &response[..]].concat())?;
     }
     if fetches > 0 {
-        let _ = seen.send(Seen::HungUp);
+        watch(Seen::HungUp);
     }
     Ok(())
 }
 
-fn read_request(socket: &mut TcpStream) -> io::Result<(i16, i32)> {
+struct Request {
+    api: i16,
+    correlation_id: i32,
+    body: Vec<u8>,
+}
+
+fn read_request(socket: &mut TcpStream) -> io::Result<Request> {
     let mut size = [0; 4];
     socket.read_exact(&mut size)?;
-    let mut request = vec![0; u32::from_be_bytes(size) as usize];
-    socket.read_exact(&mut request)?;
-    let api = i16::from_be_bytes([request[0], request[1]]);
-    Ok((api, i32::from_be_bytes([request[4], request[5], request[6], request[7]])))
+    let mut body = vec![0; u32::from_be_bytes(size) as usize];
+    socket.read_exact(&mut body)?;
+    let api = i16::from_be_bytes([body[0], body[1]]);
+    Ok(Request { api, correlation_id: i32::from_be_bytes([body[4], body[5], body[6], body[7]]), body })
+}
+
+/// The number that ends so many bytes before the end.
+fn i64_before(body: &[u8], end: usize) -> i64 {
+    let end = body.len() - end;
+    i64::from_be_bytes(body[end - 8..end].try_into().expect("eight bytes"))
 }
 
 fn api_versions_response(out: &mut Writer) {
     out.i16(0);
-    out.array("versions", &[(1, 4), (3, 4)], |out, (api, version)| {
+    out.array("versions", &[(1, 4), (2, 1), (3, 4)], |out, (api, version)| {
         out.i16(*api);
         out.i16(*version);
         out.i16(*version);
@@ -124,6 +158,18 @@ fn fetch_response(out: &mut Writer, topic: &str) {
             out.i64(0); // last stable offset
             out.i32(-1); // aborted
             out.i32(-1); // records
+        });
+    });
+}
+
+fn list_offsets_response(out: &mut Writer, topic: &str, offset: i64) {
+    out.array("topics", &[topic], |out, topic| {
+        out.string("topic", topic);
+        out.array("partitions", &[0], |out, partition| {
+            out.i32(*partition);
+            out.i16(0);
+            out.i64(-1); // timestamp
+            out.i64(offset);
         });
     });
 }

@@ -89,12 +89,13 @@ impl Actor for Store {
 }
 
 impl Handler<CommitReset> for Store {
-    type Result = Result<(), CommitError>;
+    type Result = Result<i64, CommitError>;
 
     fn handle(&mut self, reset: CommitReset, _: &mut Context<Self>) -> Self::Result {
         let partition = reset.partition.topic_partition.partition;
         self.0.lock().expect("no test panics with it").push((partition, reset.offset));
-        Ok(())
+        reset.partition.reset(reset.offset);
+        Ok(reset.offset)
     }
 }
 
