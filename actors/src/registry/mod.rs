@@ -19,6 +19,8 @@ pub use owned_partition::{Claim, Gate, Joint, NO_OFFSET, NO_VERSION, OwnedPartit
 #[derive(Default)]
 pub struct TopicRegistry {
     partitions: DashMap<TopicPartition, Arc<OwnedPartition>>,
+    /// Given up, but the last flush is not done.
+    retired: DashMap<TopicPartition, Arc<OwnedPartition>>,
     /// Records and bytes handed over under claims that have ended.
     past: (AtomicU64, AtomicU64),
 }
@@ -36,11 +38,25 @@ impl TopicRegistry {
         self.partitions.get(topic_partition).map(|entry| Arc::clone(&entry))
     }
 
-    /// Takes a partition out.
-    pub fn remove(&self, topic_partition: &TopicPartition) -> Option<Arc<OwnedPartition>> {
+    /// Takes a partition out. It can still be committed, until [`settle`](Self::settle) or [`forget`](Self::forget).
+    pub fn retire(&self, topic_partition: &TopicPartition) -> Option<Arc<OwnedPartition>> {
         let (_, partition) = self.partitions.remove(topic_partition)?;
         self.remember(&partition);
+        self.retired.insert(topic_partition.clone(), Arc::clone(&partition));
         Some(partition)
+    }
+
+    /// The last flush of retired claims is due: gives those that were not [forgotten](Self::forget) meanwhile.
+    pub fn settle(&self, retired: Vec<Arc<OwnedPartition>>) -> Vec<Arc<OwnedPartition>> {
+        let is_still = |claim: &Arc<OwnedPartition>| {
+            self.retired.remove_if(&claim.topic_partition, |_, retired| Arc::ptr_eq(retired, claim)).is_some()
+        };
+        retired.into_iter().filter(is_still).collect()
+    }
+
+    /// A partition is lost: nothing of it is committed any more.
+    pub fn forget(&self, topic_partition: &TopicPartition) {
+        self.retired.remove(topic_partition);
     }
 
     fn remember(&self, partition: &OwnedPartition) {
@@ -59,10 +75,20 @@ impl TopicRegistry {
 
     /// All partitions owned now, in order.
     pub fn all(&self) -> Vec<Arc<OwnedPartition>> {
-        let mut all: Vec<_> = self.partitions.iter().map(|entry| Arc::clone(&entry)).collect();
-        all.sort_by(|a, b| a.topic_partition.cmp(&b.topic_partition));
-        all
+        in_order(&[&self.partitions])
     }
+
+    /// All that may be committed, in order: those owned now, and those whose last flush is not done.
+    pub fn committable(&self) -> Vec<Arc<OwnedPartition>> {
+        in_order(&[&self.partitions, &self.retired])
+    }
+}
+
+fn in_order(maps: &[&DashMap<TopicPartition, Arc<OwnedPartition>>]) -> Vec<Arc<OwnedPartition>> {
+    let entries = maps.iter().flat_map(|map| map.iter());
+    let mut all: Vec<_> = entries.map(|entry| Arc::clone(&entry)).collect();
+    all.sort_by(|a, b| a.topic_partition.cmp(&b.topic_partition));
+    all
 }
 
 #[cfg(test)]

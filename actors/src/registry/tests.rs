@@ -7,7 +7,7 @@ use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::group::{Generation, SessionNumber};
 use kafka_troupe_proto::zk::ConsumerThreadId;
 
-use super::{Claim, Gate, Joint, NO_VERSION, OwnedPartition, Position};
+use super::{Claim, Gate, Joint, NO_VERSION, OwnedPartition, Position, TopicRegistry};
 use crate::lease::BootInstant;
 use crate::lease::{Lease, SessionEpoch};
 use crate::stream_queue::Credit;
@@ -115,4 +115,28 @@ fn a_renewed_claim_begins_at_the_acknowledged_position() {
         (14, 14, 10, 4)
     );
     assert_eq!((partition.enter(), renewed.enter()), (Gate::Closed, Gate::Open));
+}
+
+#[test]
+fn a_retired_claim_can_be_committed_until_its_last_flush_and_a_lost_one_not_at_all() {
+    let (registry, tp) = (TopicRegistry::default(), TopicPartition::new("t", 0));
+    let is_committable = |registry: &TopicRegistry| !registry.committable().is_empty();
+    for lost in [false, true] {
+        registry.insert(claim(Some(0)).0);
+        let retired = registry.retire(&tp).unwrap();
+        assert!(registry.all().is_empty() && is_committable(&registry));
+        if lost {
+            registry.forget(&tp);
+        }
+        assert_eq!(is_committable(&registry), !lost);
+        assert_eq!(registry.settle(vec![retired]).len(), usize::from(!lost));
+        assert!(!is_committable(&registry));
+    }
+    // the stop of an earlier claim does not touch the next one
+    registry.insert(claim(Some(0)).0);
+    let earlier = registry.retire(&tp).unwrap();
+    registry.forget(&tp);
+    registry.insert(claim(Some(0)).0);
+    registry.retire(&tp);
+    assert!(registry.settle(vec![earlier]).is_empty() && is_committable(&registry));
 }
