@@ -2,22 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use actix::dev::ToEnvelope;
 use actix::prelude::*;
 use kafka_troupe_proto::config::{ConsumerConfig, IsolationLevel, OffsetsStorage};
 use kafka_troupe_proto::zk::ConsumerId;
 use kafka_troupe_proto::zk::topic_filter::TopicFilter;
 
 use super::added::Added;
+use super::ports::Ports;
 use super::subscribed::{self, Subscribed, Topics};
 use super::{ConsumerHandle, ConsumerSystem, Parts, Started};
 use crate::lease::Lease;
+use crate::rebalance_listener::{
+    BeforeReleasingPartitions, BeforeStartingPartitions, OwnershipLost, RebalanceListener,
+};
 use crate::record::Record;
 use crate::registry::TopicRegistry;
 use crate::stream_queue::{Credit, HandlerFactory, Streams};
 use crate::supervise::Slot;
-use crate::zk_session::{ClientHolder, ZkError, ZooKeeperAsync, port::ZkConnector};
+use crate::zk_session::{ClientHolder, ZkError, port::ZkConnector};
 
 /// Why a member could not start. Nothing of it is left running.
 #[derive(Debug, thiserror::Error)]
@@ -49,18 +54,27 @@ pub enum StartError {
 pub struct Builder {
     config: ConsumerConfig,
     subscribed: Vec<Subscribed>,
-    connector: Arc<dyn ZkConnector>,
+    ports: Ports,
+    listener: Option<RebalanceListener>,
+    listener_start_limit: Duration,
     /// The running system that this is added to.
     to: Option<Addr<ConsumerSystem>>,
 }
 
 impl Builder {
     pub(super) fn new(config: ConsumerConfig) -> Self {
-        Self { config, subscribed: Vec::new(), connector: Arc::new(ZooKeeperAsync), to: None }
+        Self {
+            config,
+            subscribed: Vec::new(),
+            ports: Ports::default(),
+            listener: None,
+            listener_start_limit: RebalanceListener::START_LIMIT,
+            to: None,
+        }
     }
 
-    pub(super) fn add_to(mut self, system: Addr<ConsumerSystem>) -> Self {
-        self.to = Some(system);
+    pub(super) fn add_to(mut self, system: Addr<ConsumerSystem>, ports: Ports) -> Self {
+        (self.to, self.ports) = (Some(system), ports);
         self
     }
 
@@ -112,9 +126,41 @@ impl Builder {
         self
     }
 
+    /// An actor that is asked before partitions are released and before they start, and told when they are lost
+    /// (`setConsumerRebalanceListener`): see [`rebalance_listener`](crate::rebalance_listener). None by default; a
+    /// member that is [added](ConsumerHandle::subscribe) has its own.
+    pub fn rebalance_listener<A>(mut self, listener: Addr<A>) -> Self
+    where
+        A: Handler<BeforeReleasingPartitions> + Handler<BeforeStartingPartitions> + Handler<OwnershipLost>,
+        A::Context: ToEnvelope<A, BeforeReleasingPartitions>
+            + ToEnvelope<A, BeforeStartingPartitions>
+            + ToEnvelope<A, OwnershipLost>,
+    {
+        self.listener = Some(RebalanceListener::new(&listener));
+        self
+    }
+
+    /// How long the start of partitions waits for the rebalance listener (default 30 s); then they start anyway, with a
+    /// warning. Long: more time to load state. Short: a listener that hangs keeps partitions that nobody else may read
+    /// for less time. (The time for a release is `troupe.drain.timeout.ms`, because others wait for it.)
+    pub fn rebalance_listener_timeout(mut self, before_start: Duration) -> Self {
+        self.listener_start_limit = before_start;
+        self
+    }
+
     /// Another ZooKeeper client than the default one.
     pub fn connector(mut self, connector: Arc<dyn ZkConnector>) -> Self {
-        self.connector = connector;
+        self.ports.connector = connector;
+        self
+    }
+
+    /// Brokers in memory, which know the member by its `client.id`, and all actors on the thread that starts the
+    /// member: one that runs a paused clock.
+    #[cfg(feature = "testkit")]
+    pub fn in_memory(mut self, brokers: crate::testkit::MemoryBrokers) -> Self {
+        let client = self.config.client_id.clone();
+        self.ports.transport = crate::broker_connection::Transport::Memory { brokers, client };
+        self.ports.threads = super::ports::Threads::Here;
         self
     }
 
@@ -126,8 +172,8 @@ impl Builder {
     /// a warning names it.
     pub async fn start(self) -> Result<ConsumerHandle, StartError> {
         self.check()?;
-        let (control, fetching) = (Arbiter::new(), Arbiter::new());
-        let mut arbiters = vec![control.handle(), fetching.handle()];
+        let (threads, mut arbiters) = (self.ports.threads, Vec::new());
+        let (control, fetching) = (threads.arbiter(&mut arbiters), threads.arbiter(&mut arbiters));
         let (streams, handlers, stream_arbiters) = self.lay_out(&mut arbiters);
         let lease = Arc::new(Lease::new());
         let config = Arc::new(self.config);
@@ -141,17 +187,18 @@ impl Builder {
             streams: Arc::clone(&streams),
             handlers,
             stream_arbiters,
-            control: control.handle(),
-            fetching: fetching.handle(),
-            connector: Arc::clone(&self.connector),
+            listener: self.listener.map(|listener| Arc::new(listener.waiting_for(self.listener_start_limit))),
+            control: control.clone(),
+            fetching,
+            ports: self.ports.clone(),
             session: Slot::default(),
             coordinator: Slot::default(),
             fetchers: Slot::default(),
             committer: Slot::default(),
         };
-        let system = ConsumerSystem::start_in_arbiter(&control.handle(), |_| ConsumerSystem::new(parts));
+        let system = ConsumerSystem::start_in_arbiter(&control, |_| ConsumerSystem::new(parts));
         let pulled = self.subscribed.into_iter().filter(|it| it.handler.is_none()).collect();
-        let handle = ConsumerHandle::new(system, streams, pulled, arbiters, config, self.connector);
+        let handle = ConsumerHandle::new(system, streams, pulled, arbiters, config, self.ports);
         match join(&handle, self.to).await {
             Ok(()) => Ok(handle),
             Err(error) => {
@@ -188,9 +235,7 @@ impl Builder {
                 let place = match handler {
                     Some(handler) => {
                         handlers.insert(name.clone(), handler.clone());
-                        let arbiter = Arbiter::new().handle();
-                        arbiters.push(arbiter.clone());
-                        arbiter
+                        self.ports.threads.arbiter(arbiters)
                     }
                     None => Arbiter::current(),
                 };

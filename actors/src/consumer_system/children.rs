@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix::prelude::*;
 
 use super::ConsumerSystem;
-use crate::coordinator::{CoordinatorParts, PeerRestarted, RebalanceCoordinator};
+use crate::coordinator::{ActorRestarted, CoordinatorParts, RebalanceCoordinator};
 use crate::fetcher_manager::{Assigned, FetchSettings, FetcherManager, ResetStore, StartFetching};
 use crate::offset_committer::{CommitterParts, OffsetCommitter};
 use crate::registry::OwnedPartition;
@@ -37,13 +37,13 @@ impl ConsumerSystem {
         match child {
             SESSION => {
                 self.start_session(ctx);
-                self.parts.coordinator.do_send(PeerRestarted);
+                self.parts.coordinator.do_send(ActorRestarted);
             }
             COORDINATOR => self.start_coordinator(ctx),
             FETCHERS => {
                 self.start_fetchers(ctx);
                 self.fetch_again(|_| true);
-                self.parts.coordinator.do_send(PeerRestarted);
+                self.parts.coordinator.do_send(ActorRestarted);
             }
             COMMITTER => self.start_committer(ctx),
             stream => self.restart_stream(stream, ctx),
@@ -66,6 +66,22 @@ impl ConsumerSystem {
         }
     }
 
+    /// Its fetchers go with the manager, its handlers with their streams, when they find all gates closed.
+    #[cfg(feature = "chaos")]
+    pub(crate) fn vanish(&self) {
+        use crate::chaos::Vanish;
+        let parts = &self.parts;
+        parts.registry.all().iter().for_each(|partition| partition.close());
+        parts.session.do_send(Vanish);
+        parts.coordinator.do_send(Vanish);
+        parts.fetchers.do_send(Vanish);
+        parts.committer.do_send(Vanish);
+        for stream in parts.streams.all() {
+            stream.queue.do_send(Vanish);
+            stream.queue.clear();
+        }
+    }
+
     fn guard(&mut self, child: &str, ctx: &mut Context<Self>) -> ExitGuard {
         let life = self.lives.entry(child.to_owned()).or_default();
         *life += 1;
@@ -82,7 +98,7 @@ impl ConsumerSystem {
             connection_timeout: config.zookeeper_connection_timeout,
             operation_timeout: config.zookeeper_session_timeout,
         };
-        let (connector, holder) = (Arc::clone(&parts.connector), Arc::clone(&parts.holder));
+        let (connector, holder) = (Arc::clone(&parts.ports.connector), Arc::clone(&parts.holder));
         parts.session.set(ZkSession::start(&parts.control, session, connector, holder, Some(guard)));
     }
 
@@ -99,6 +115,7 @@ impl ConsumerSystem {
             session: parts.session.clone(),
             fetchers: parts.fetchers.clone(),
             committer: parts.committer.clone(),
+            listener: parts.listener.clone(),
             guard,
         };
         let start = move |_: &mut Context<RebalanceCoordinator>| RebalanceCoordinator::new(coordinator);
@@ -123,7 +140,8 @@ impl ConsumerSystem {
     fn start_fetchers(&mut self, ctx: &mut Context<Self>) {
         let guard = self.guard(FETCHERS, ctx);
         let parts = &self.parts;
-        let settings = FetchSettings::from(&*parts.config);
+        let mut settings = FetchSettings::from(&*parts.config);
+        settings.connect.transport = parts.ports.transport.clone();
         let (store, arbiter) = (ResetStore::slot(parts.committer.clone()), parts.fetching.clone());
         let start =
             move |_: &mut Context<FetcherManager>| FetcherManager::new(settings, store, arbiter, guard);

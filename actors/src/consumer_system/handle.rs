@@ -7,11 +7,11 @@ use actix::prelude::*;
 use kafka_troupe_proto::config::ConsumerConfig;
 use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
 
+use super::ports::Ports;
 use super::subscribed::Subscribed;
 use super::{Builder, Commit, ConsumerSystem, Metrics, Shutdown};
 use crate::offset_committer::CommitError;
 use crate::stream_queue::{KafkaStream, StreamHandle, Streams};
-use crate::zk_session::port::ZkConnector;
 
 /// A running member, as its application holds it. Dropping it does not end the member: [`shutdown`](Self::shutdown)
 /// does.
@@ -22,7 +22,7 @@ pub struct ConsumerHandle {
     pulled: Arc<[Subscribed]>,
     arbiters: Vec<ArbiterHandle>,
     config: Arc<ConsumerConfig>,
-    connector: Arc<dyn ZkConnector>,
+    ports: Ports,
     /// How often [`subscribe`](Self::subscribe) was called.
     added: Arc<AtomicU32>,
 }
@@ -34,9 +34,9 @@ impl ConsumerHandle {
         pulled: Arc<[Subscribed]>,
         arbiters: Vec<ArbiterHandle>,
         config: Arc<ConsumerConfig>,
-        connector: Arc<dyn ZkConnector>,
+        ports: Ports,
     ) -> Self {
-        Self { system, streams, pulled, arbiters, config, connector, added: Arc::default() }
+        Self { system, streams, pulled, arbiters, config, ports, added: Arc::default() }
     }
 
     /// The actor's address, to send [`Metrics`] or [`Shutdown`] from other actors.
@@ -76,7 +76,7 @@ impl ConsumerHandle {
         let mut config = ConsumerConfig::clone(&self.config);
         let number = self.added.fetch_add(1, Ordering::Relaxed) + 1;
         config.consumer_id = config.consumer_id.map(|id| format!("{id}.{number}"));
-        Builder::new(config).connector(Arc::clone(&self.connector)).add_to(self.system.clone())
+        Builder::new(config).add_to(self.system.clone(), self.ports.clone())
     }
 
     /// How the member stands: session, partitions, streams, actors, rebalances.

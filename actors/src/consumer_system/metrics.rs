@@ -7,6 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use actix::MailboxError;
 use actix::prelude::*;
 use futures_util::future::join_all;
+use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::group::peers::PeerFault;
+use kafka_troupe_proto::schemas::rebalance::v1::Partition;
 use kafka_troupe_proto::schemas::status::v1 as status;
 use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
 use tokio::time::timeout;
@@ -35,6 +38,7 @@ impl Handler<Metrics> for ConsumerSystem {
             group: parts.config.group_id.clone(),
             consumer_id: parts.consumer_id.as_str().to_owned(),
             partitions: parts.registry.all().iter().map(|partition| describe(partition)).collect(),
+            listener: parts.listener.as_ref().map(|listener| listener.describe()),
             taken_ms: millis(SystemTime::now()),
             ..StatusSnapshot::default()
         };
@@ -167,8 +171,19 @@ fn describe_group(snapshot: &mut StatusSnapshot, group: &GroupStatus) {
     snapshot.phase = format!("{:?}", group.phase).to_lowercase();
     snapshot.generation = group.generation.0;
     snapshot.failing = group.failing.clone().unwrap_or_default();
+    snapshot.peers = group.peers.iter().map(describe_peer).collect();
     let last = group.traces.iter().rev().cloned().collect();
     snapshot.rebalances = Some(status::Rebalances { count: group.rebalances, last });
+}
+
+fn describe_peer(fault: &PeerFault) -> status::PeerFault {
+    let partition = |tp: &TopicPartition| Partition { topic: tp.topic.to_string(), partition: tp.partition };
+    status::PeerFault {
+        member: fault.member.clone(),
+        partitions: fault.partitions.iter().map(partition).collect(),
+        why: fault.to_string(),
+        problem: fault.problem.as_str().to_owned(),
+    }
 }
 
 fn describe_stream(stream: &StreamStatus) -> status::Stream {

@@ -16,6 +16,7 @@ mod builder;
 mod children;
 mod handle;
 mod metrics;
+mod ports;
 mod shutdown;
 mod subscribed;
 
@@ -36,10 +37,12 @@ use crate::coordinator::{RebalanceCoordinator, WaitRegistered};
 use crate::fetcher_manager::FetcherManager;
 use crate::lease::Lease;
 use crate::offset_committer::{CommitError, OffsetCommitter};
+use crate::rebalance_listener::RebalanceListener;
 use crate::registry::TopicRegistry;
 use crate::stream_queue::{HandlerFactory, Streams};
 use crate::supervise::{ChildExited, RestartBudget, Slot};
-use crate::zk_session::{ClientHolder, WaitConnected, ZkSession, port::ZkConnector};
+use crate::zk_session::{ClientHolder, WaitConnected, ZkSession};
+use ports::Ports;
 
 /// Asks for a [`StatusSnapshot`], gathered from the actors by message.
 #[derive(Message)]
@@ -74,9 +77,10 @@ struct Parts {
     handlers: BTreeMap<String, HandlerFactory>,
     /// Where each stream lives, by name.
     stream_arbiters: BTreeMap<String, ArbiterHandle>,
+    listener: Option<Arc<RebalanceListener>>,
     control: ArbiterHandle,
     fetching: ArbiterHandle,
-    connector: Arc<dyn ZkConnector>,
+    ports: Ports,
     /// Keeps the ZooKeeper client beyond the life of its actor.
     holder: Arc<ClientHolder>,
     session: Slot<ZkSession>,

@@ -7,15 +7,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use actix::prelude::*;
 use futures_util::future::join_all;
 use kafka_troupe_proto::TopicPartition;
-use kafka_troupe_proto::group::{ClaimAnswer, Effect, Generation, GroupSnapshot, Input, SessionNumber};
+use kafka_troupe_proto::group::{
+    ClaimAnswer, Effect, Generation, GroupSnapshot, Input, Phase, SessionNumber,
+};
 use kafka_troupe_proto::zk::registration::Registration;
 use kafka_troupe_proto::zk::{ConsumerThreadId, paths};
-use tokio::sync::Mutex;
+use tokio::time::Instant;
 
+use super::starting::Start;
 use super::{RebalanceCoordinator, snapshot};
-use crate::fetcher_manager::{Assigned, SetBrokers, StartFetching, StopFetching};
-use crate::offset_committer::{FlushGeneration, ReadPosition};
-use crate::registry::{Claim, OwnedPartition, Position};
+use crate::fetcher_manager::{SetBrokers, StopFetching};
+use crate::offset_committer::FlushGeneration;
+use crate::rebalance_listener::{Occasion, ReleaseQuestion, ReleaseReason};
+use crate::registry::OwnedPartition;
 use crate::stream_queue::Clear;
 
 impl RebalanceCoordinator {
@@ -26,9 +30,7 @@ impl RebalanceCoordinator {
             Effect::Stop { generation, partitions, deadline } => {
                 self.stop(generation, partitions, deadline, ctx);
             }
-            Effect::Drop { partitions, .. } => {
-                self.close(&partitions);
-            }
+            Effect::Drop { partitions, why } => self.lose(&partitions, &why),
             Effect::Release { session, partition } => self.release(session, partition, ctx),
             Effect::Claim { session, partition, thread } => self.claim(session, partition, thread, ctx),
             Effect::Rethread { session, partition, thread } => self.rethread(session, partition, thread, ctx),
@@ -83,6 +85,7 @@ impl RebalanceCoordinator {
             let outcome = read.map(|(snapshot, brokers)| {
                 this.parts.fetchers.do_send(SetBrokers(brokers));
                 if generation == this.machine.generation() {
+                    this.expect_of_peers(&snapshot, ctx);
                     this.unwatch_others(&snapshot);
                 }
                 snapshot
@@ -102,7 +105,7 @@ impl RebalanceCoordinator {
     /// Closes the gates now: from here on nothing is handed over. What was being started is forgotten.
     fn close(&mut self, partitions: &BTreeSet<TopicPartition>) -> Vec<Arc<OwnedPartition>> {
         self.starting.retain(|tp, _| !partitions.contains(tp));
-        let owned: Vec<_> = partitions.iter().filter_map(|tp| self.parts.registry.remove(tp)).collect();
+        let owned: Vec<_> = partitions.iter().filter_map(|tp| self.parts.registry.retire(tp)).collect();
         for partition in &owned {
             partition.close();
         }
@@ -114,7 +117,29 @@ impl RebalanceCoordinator {
         owned
     }
 
-    /// Delivery has stopped before the flush, and the flush is done before the release (INV-2, INV-3).
+    /// They are somebody else's: nothing of theirs is flushed any more, not even what was being stopped (INV-7).
+    fn lose(&mut self, partitions: &BTreeSet<TopicPartition>, why: &str) {
+        self.close(partitions);
+        partitions.iter().for_each(|tp| self.parts.registry.forget(tp));
+        if let Some(listener) = &self.parts.listener {
+            listener.lost(self.occasion(self.machine.generation()), partitions, why);
+        }
+    }
+
+    pub(super) fn occasion(&self, generation: Generation) -> Occasion {
+        Occasion { consumer_id: self.parts.consumer_id.as_str().to_owned(), generation }
+    }
+
+    pub(super) fn release_question(
+        &self,
+        generation: Generation,
+        partitions: &BTreeSet<TopicPartition>,
+    ) -> ReleaseQuestion {
+        ReleaseQuestion::about(self.parts.listener.clone(), self.occasion(generation), partitions)
+    }
+
+    /// Delivery has stopped before the listener is asked; it has answered, or had its time, before the flush; and the
+    /// flush is done before the release (INV-2, INV-3).
     fn stop(
         &mut self,
         generation: Generation,
@@ -123,10 +148,19 @@ impl RebalanceCoordinator {
         ctx: &mut Context<Self>,
     ) {
         let limit = Duration::from_millis(deadline.saturating_sub(self.now()));
+        let end = Instant::now() + limit;
+        let question = self.release_question(generation, &partitions);
         let owned = self.close(&partitions);
-        let committer = self.parts.committer.clone();
+        let (committer, registry) = (self.parts.committer.clone(), Arc::clone(&self.parts.registry));
+        let why = match self.machine.phase() {
+            Phase::Leaving => ReleaseReason::Shutdown,
+            _ => ReleaseReason::Rebalance,
+        };
         let io = async move {
-            join_all(owned.iter().map(|partition| drain(partition, limit))).await;
+            let share = question.share_of_handlers(limit);
+            join_all(owned.iter().map(|partition| drain(partition, share))).await;
+            question.ask(&owned, why, end.saturating_duration_since(Instant::now())).await;
+            let owned = registry.settle(owned);
             // a committer that is being restarted commits nothing; the records come again
             let _ = committer.send(FlushGeneration(owned)).await;
             Input::Stopped { generation, partitions }
@@ -134,31 +168,11 @@ impl RebalanceCoordinator {
         self.spawn_input(io, ctx);
     }
 
-    /// The operations on one owner node run one after the other, so that their results come in ZooKeeper's order: a
-    /// read that was answered before a create must not be told after it.
-    fn turn(&mut self, partition: &TopicPartition) -> Arc<Mutex<()>> {
-        Arc::clone(self.turns.entry(partition.clone()).or_default())
-    }
-
-    fn spawn_in_turn(
-        &self,
-        turn: Arc<Mutex<()>>,
-        io: impl Future<Output = Input> + 'static,
-        ctx: &mut Context<Self>,
-    ) {
-        // the turn ends when the result is told
-        let io = async move { (turn.lock_owned().await, io.await) };
-        ctx.spawn(io.into_actor(self).map(|(turn, input), this, ctx| {
-            this.take(input, ctx);
-            drop(turn);
-        }));
-    }
-
     fn release(&mut self, session: SessionNumber, partition: TopicPartition, ctx: &mut Context<Self>) {
         let turn = self.turn(&partition);
-        let znodes = self.znodes.clone();
+        let (znodes, epoch) = (self.znodes.clone(), self.session);
         let io = async move {
-            let outcome = znodes.release(session, &partition).await.map_err(|error| error.to_string());
+            let outcome = znodes.release(epoch, session, &partition).await.map_err(|error| error.to_string());
             Input::Released { session, partition, outcome }
         };
         self.spawn_in_turn(turn, io, ctx);
@@ -188,9 +202,9 @@ impl RebalanceCoordinator {
         ctx: &mut Context<Self>,
     ) {
         let turn = self.turn(&partition);
-        let znodes = self.znodes.clone();
+        let (znodes, epoch) = (self.znodes.clone(), self.session);
         let io = async move {
-            let answer = znodes.rethread(session, &partition, &thread).await;
+            let answer = znodes.rethread(epoch, session, &partition, &thread).await;
             let answer = answer.unwrap_or_else(|error| ClaimAnswer::Unknown(error.to_string()));
             Input::Claimed { session, partition, answer }
         };
@@ -198,6 +212,10 @@ impl RebalanceCoordinator {
     }
 
     fn read_owner(&mut self, session: SessionNumber, partition: TopicPartition, ctx: &mut Context<Self>) {
+        if self.watched.as_ref() == Some(&partition) {
+            // the claim that found the holder watches it
+            return;
+        }
         let turn = self.turn(&partition);
         let znodes = self.znodes.clone();
         let io = async move {
@@ -206,62 +224,6 @@ impl RebalanceCoordinator {
         };
         self.spawn_in_turn(turn, io, ctx);
     }
-
-    /// The position is read now, after the claim (rule 7).
-    fn start(&mut self, start: Start, partition: TopicPartition, ctx: &mut Context<Self>) {
-        self.starting.insert(partition.clone(), start.generation);
-        let read = self.parts.committer.send(ReadPosition { partition: partition.clone() });
-        ctx.spawn(read.into_actor(self).map(move |answer, this, ctx| {
-            if this.starting.get(&partition) != Some(&start.generation) {
-                return;
-            }
-            this.starting.remove(&partition);
-            let why = match answer {
-                Ok(Ok(position)) => match this.deliver(&start, &partition, position) {
-                    Ok(()) => return,
-                    Err(why) => why,
-                },
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => "the offset committer is not running".to_owned(),
-            };
-            this.take(Input::StartFailed { generation: start.generation, partition, why }, ctx);
-        }));
-    }
-
-    fn deliver(
-        &mut self,
-        start: &Start,
-        partition: &TopicPartition,
-        position: Position,
-    ) -> Result<(), String> {
-        let stream = self.parts.streams.of(&partition.topic, start.thread.index());
-        let stream = stream.ok_or_else(|| format!("there is no stream for {}", start.thread))?;
-        let queue = stream.queue.get().ok_or_else(|| format!("stream {} is not running", stream.name))?;
-        let claim = Claim {
-            topic_partition: partition.clone(),
-            generation: start.generation,
-            session: start.session,
-            epoch: self.session,
-            thread: start.thread.clone(),
-            appeared: start.appeared,
-            position,
-        };
-        tracing::info!(%partition, offset = ?position.offset, thread = %start.thread, "partition starts");
-        let partition = OwnedPartition::new(claim, Arc::clone(&stream.credit), Arc::clone(&self.parts.lease));
-        let partition = Arc::new(partition);
-        self.parts.registry.insert(Arc::clone(&partition));
-        let assigned = Assigned { partition, stream: queue.recipient() };
-        self.parts.fetchers.do_send(StartFetching(vec![assigned]));
-        Ok(())
-    }
-}
-
-/// Under which rebalance and claim a partition starts.
-pub(super) struct Start {
-    generation: Generation,
-    session: SessionNumber,
-    thread: ConsumerThreadId,
-    appeared: bool,
 }
 
 /// Waits for the record in a handler's hand; cut off after `limit` (rule 6).

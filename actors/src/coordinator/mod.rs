@@ -4,27 +4,32 @@
 //! messages. It decides nothing itself, waits for nothing, and no record passes through it.
 //!
 //! - *Mailbox*: requests [`DescribeGroup`], [`WaitRegistered`], [`Shutdown`]; events [`SessionEvent`] (session up,
-//!   suspended, expired, children or data of a node changed), [`PartitionsLost`], [`PeerRestarted`].
-//! - *State*: the machine; partitions whose position is being read; whose turn it is at each owner node; traces of past
-//!   rebalances.
+//!   suspended, expired, children or data of a node changed), [`PartitionsLost`], [`ActorRestarted`]. Internal:
+//!   `AskListener`, `Ended`.
+//! - *State*: the machine; partitions that are being started, and those of them that the listener is asked about next;
+//!   whose turn it is at each owner node; traces of past rebalances; which other members do not do their part.
 //! - *Supervision*: restarted by the `ConsumerSystem` after a panic. The new one stops what the old one ran, reads
 //!   which owner nodes are our session's, and goes on from there ([`Machine::adopt`]).
 //! - *Talks to*: `ZkSession` (all znodes), `OffsetCommitter` (positions, last flush), `FetcherManager` (start, stop,
-//!   brokers), `StreamQueue` (forget chunks).
+//!   brokers), `StreamQueue` (forget chunks), the application's [listener](crate::rebalance_listener).
 
 mod effects;
+mod peers;
 mod recovery;
 mod report;
 mod snapshot;
+mod starting;
+mod turns;
 mod znodes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::prelude::*;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::config::ConsumerConfig;
+use kafka_troupe_proto::group::peers::PeerFault;
 use kafka_troupe_proto::group::{
     Effect, Generation, Input, Machine, Phase, Reason, SessionNumber, Settings, Strategy,
 };
@@ -32,16 +37,21 @@ use kafka_troupe_proto::schemas::rebalance::v1::RebalanceTrace;
 use kafka_troupe_proto::zk::registration::Subscription;
 use kafka_troupe_proto::zk::{ConsumerId, paths, paths::GroupPaths};
 use tokio::sync::{Mutex, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::fetcher_manager::FetcherManager;
 use crate::lease::Lease;
 use crate::offset_committer::{OffsetCommitter, PartitionsLost};
+use crate::rebalance_listener::RebalanceListener;
 use crate::registry::TopicRegistry;
 use crate::stream_queue::Streams;
 use crate::supervise::{ExitGuard, Slot};
 use crate::zk_session::{self, SessionEpoch, SessionEvent, ZkSession};
 
+use peers::Peers;
 use report::Traces;
+use starting::Ready;
 use znodes::Znodes;
 
 /// How the group stands, as seen from here.
@@ -59,10 +69,10 @@ pub struct WaitRegistered;
 #[rtype(result = "()")]
 pub struct Shutdown;
 
-/// Another actor was restarted: what it knew must be told or read again.
+/// Another actor of this member was restarted: what it knew must be told or read again.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct PeerRestarted;
+pub struct ActorRestarted;
 
 /// What the coordinator reports.
 #[derive(Clone, Debug)]
@@ -78,52 +88,67 @@ pub struct GroupStatus {
     pub traces: Vec<RebalanceTrace>,
     /// Why whole ownership has been missing for too long, while it is.
     pub failing: Option<String>,
+    /// Other members that have given up or plan differently, while they do. We may be well all the same.
+    pub peers: Vec<PeerFault>,
     /// Messages that this actor has handled.
     pub messages: u64,
 }
 
 /// What a coordinator is made of.
-pub struct CoordinatorParts {
+pub(crate) struct CoordinatorParts {
     /// The consumer's configuration.
-    pub config: Arc<ConsumerConfig>,
+    pub(crate) config: Arc<ConsumerConfig>,
     /// Our id: the name of our node under `ids`.
-    pub consumer_id: ConsumerId,
+    pub(crate) consumer_id: ConsumerId,
     /// What we register.
-    pub subscription: Subscription,
+    pub(crate) subscription: Subscription,
     /// What we own, shared.
-    pub registry: Arc<TopicRegistry>,
+    pub(crate) registry: Arc<TopicRegistry>,
     /// Guards every hand-over.
-    pub lease: Arc<Lease>,
+    pub(crate) lease: Arc<Lease>,
     /// Where records go.
-    pub streams: Arc<Streams>,
+    pub(crate) streams: Arc<Streams>,
     /// The session actor.
-    pub session: Slot<ZkSession>,
+    pub(crate) session: Slot<ZkSession>,
     /// The fetcher manager.
-    pub fetchers: Slot<FetcherManager>,
+    pub(crate) fetchers: Slot<FetcherManager>,
     /// The committer.
-    pub committer: Slot<OffsetCommitter>,
+    pub(crate) committer: Slot<OffsetCommitter>,
+    /// The application's listener; none when it has none.
+    pub(crate) listener: Option<Arc<RebalanceListener>>,
     /// Tells the parent of a panic.
-    pub guard: ExitGuard,
+    pub(crate) guard: ExitGuard,
 }
 
 /// See the [module's page](self).
 pub struct RebalanceCoordinator {
     parts: CoordinatorParts,
     machine: Machine,
+    /// What an earlier life left is being found; nothing else begins before.
+    recovering: bool,
     znodes: Znodes,
-    /// The machine's clock: milliseconds since this.
-    epoch: Instant,
+    /// The machine's clock counts milliseconds from here.
+    began: Instant,
     /// The session of our registration, by the session actor's count.
     session: SessionEpoch,
     /// The last session that was reported up.
     seen: Option<SessionEpoch>,
-    /// Claimed, and the position is being read: the rebalance that asked for it.
+    /// Claimed, and the position is being read or the listener asked: the rebalance that claimed it.
     starting: BTreeMap<TopicPartition, Generation>,
+    /// What became ready since the listener was asked last: it is asked about all of it at once.
+    asked_next: Vec<Ready>,
     /// Those that the last read found to concern us, whose nodes are watched.
     topics: BTreeSet<Arc<str>>,
     /// Whose turn it is at each owner node.
     turns: BTreeMap<TopicPartition, Arc<Mutex<()>>>,
+    /// These operations. They are not spawned in our context, which would look at all of them whenever one has ended.
+    operations: JoinSet<()>,
+    /// Set while the machine is told that another holds this partition: that claim has set a watch on the node, so the
+    /// machine's `ReadOwner` for it is answered already.
+    watched: Option<TopicPartition>,
     traces: Traces,
+    /// Whether the others do what the plan says.
+    peers: Peers,
     waiting: Vec<oneshot::Sender<Result<SessionNumber, String>>>,
     leaving: Vec<oneshot::Sender<()>>,
     messages: u64,
@@ -131,18 +156,23 @@ pub struct RebalanceCoordinator {
 
 impl RebalanceCoordinator {
     /// A coordinator that is not started yet.
-    pub fn new(parts: CoordinatorParts) -> Self {
+    pub(crate) fn new(parts: CoordinatorParts) -> Self {
         let paths = GroupPaths::new(&parts.config.group_id);
         Self {
             machine: Machine::new(settings(&parts)),
+            recovering: true,
             znodes: Znodes::new(paths, parts.session.clone()),
-            epoch: Instant::now(),
+            began: Instant::now(),
             session: SessionEpoch::default(),
             seen: None,
             starting: BTreeMap::new(),
+            asked_next: Vec::new(),
             topics: BTreeSet::new(),
             turns: BTreeMap::new(),
+            operations: JoinSet::new(),
+            watched: None,
             traces: Traces::default(),
+            peers: Peers::new(settings(&parts)),
             waiting: Vec::new(),
             leaving: Vec::new(),
             messages: 0,
@@ -151,7 +181,7 @@ impl RebalanceCoordinator {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// The one way into the machine: an input in, its effects out, in order.
@@ -180,6 +210,7 @@ impl RebalanceCoordinator {
             SessionEvent::ChildrenChanged { path } | SessionEvent::DataChanged { path } => {
                 self.changed(&path, ctx);
             }
+            SessionEvent::Deleted { path } => self.deleted(&path, ctx),
             SessionEvent::RegistrationMissing => self.take(Input::RegistrationMissing, ctx),
             SessionEvent::Failed { why } => self.answer_registered(&Err(why.to_string())),
             // the lease stops delivery by itself
@@ -204,6 +235,17 @@ impl RebalanceCoordinator {
             _ => Reason::PartitionsChanged,
         };
         self.take(Input::Trigger(reason), ctx);
+    }
+
+    /// What is waited for need not be read: the create that follows tells how it stands.
+    fn deleted(&mut self, path: &str, ctx: &mut Context<Self>) {
+        let partition = self.znodes.owner_partition(path).filter(|tp| self.machine.waits_for(tp));
+        match partition.zip(self.machine.session()) {
+            Some((partition, session)) => {
+                self.take(Input::OwnerRead { session, partition, outcome: Ok(None) }, ctx);
+            }
+            None => self.changed(path, ctx),
+        }
     }
 
     fn answer_registered(&mut self, outcome: &Result<SessionNumber, String>) {
@@ -233,7 +275,9 @@ impl Actor for RebalanceCoordinator {
         // what an earlier life owned is stopped and found again; then the session's events tell the rest
         let recovery = recovery::recover(&self.parts, self.znodes.clone());
         ctx.spawn(recovery.into_actor(self).map(|found, this, ctx| {
+            this.recovering = false;
             if let Some(found) = found {
+                this.session = found.epoch;
                 this.machine =
                     Machine::adopt(settings(&this.parts), found.session, found.generation, found.nodes);
             }
@@ -263,11 +307,14 @@ impl Handler<PartitionsLost> for RebalanceCoordinator {
     }
 }
 
-impl Handler<PeerRestarted> for RebalanceCoordinator {
+impl Handler<ActorRestarted> for RebalanceCoordinator {
     type Result = ();
 
-    fn handle(&mut self, _: PeerRestarted, ctx: &mut Self::Context) {
+    fn handle(&mut self, _: ActorRestarted, ctx: &mut Self::Context) {
         self.messages += 1;
+        if self.recovering {
+            return;
+        }
         self.parts.session.do_send(zk_session::Subscribe(ctx.address().recipient()));
         self.take(Input::Trigger(Reason::Restarted), ctx);
     }
@@ -299,6 +346,7 @@ impl Handler<DescribeGroup> for RebalanceCoordinator {
             rebalances: self.traces.settled(),
             traces: self.traces.last(),
             failing: self.traces.failing().map(str::to_owned),
+            peers: self.peers.faults().to_vec(),
             messages: self.messages,
         })
     }

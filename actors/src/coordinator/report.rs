@@ -1,11 +1,12 @@
 //! Logs and traces of rebalances.
 
 use std::collections::VecDeque;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::group::Progress;
 use kafka_troupe_proto::schemas::rebalance::v1::{Outcome, Partition, RebalanceTrace, WaitedFor};
+use tokio::time::Instant;
 
 /// How many past rebalances are kept.
 const KEPT: usize = 32;

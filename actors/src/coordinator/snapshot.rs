@@ -24,10 +24,13 @@ pub(super) async fn read(
     let brokers = brokers(&znodes).await?;
     let registrations = registrations(&znodes, true).await?;
     let filtered = registrations.iter().any(|(_, subscription)| subscription.topic_filter().is_some());
-    let topics = if filtered { children(&znodes, paths::BROKER_TOPICS, true).await? } else { Vec::new() };
+    let topics = match filtered {
+        true => znodes.children(paths::BROKER_TOPICS, true).await.map_err(|error| error.to_string())?,
+        false => Vec::new(),
+    };
     let expand = |id: String, subscription: &Subscription| {
         let path = znodes.paths.id(&id);
-        let member = Member::expand(id, subscription, &topics, config.exclude_internal_topics);
+        let member = Member::expand(id, subscription, &topics, config.kept_out_topics());
         member.map_err(|error| unusable(&path, &error))
     };
     let members = registrations.into_iter().map(|(id, subscription)| expand(id, &subscription));
@@ -48,17 +51,9 @@ pub(super) async fn check_peers(znodes: &Znodes) -> Result<(), String> {
     })
 }
 
-async fn children(znodes: &Znodes, path: &str, watch: bool) -> Result<Vec<String>, String> {
-    match znodes.children(path, watch).await {
-        Ok(children) => Ok(children),
-        Err(ZkError::NoNode(_)) => Ok(Vec::new()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 /// Members that vanish between listing and reading are not members any more; the watch tells.
 async fn registrations(znodes: &Znodes, watch: bool) -> Result<Vec<(String, Subscription)>, String> {
-    let ids = children(znodes, &znodes.paths.ids(), watch).await?;
+    let ids = znodes.children(&znodes.paths.ids(), watch).await.map_err(|error| error.to_string())?;
     let reads = ids.into_iter().map(async |id| match znodes.data(&znodes.paths.id(&id), false).await {
         Ok((data, _)) => Ok(Some((id, data))),
         Err(ZkError::NoNode(_)) => Ok(None),
@@ -115,7 +110,7 @@ async fn partitions(
 
 /// The brokers that can be dialled; one that cannot is named and passed over.
 async fn brokers(znodes: &Znodes) -> Result<Vec<BrokerAddress>, String> {
-    let ids = children(znodes, paths::BROKER_IDS, true).await?;
+    let ids = znodes.children(paths::BROKER_IDS, true).await.map_err(|error| error.to_string())?;
     let ids = ids.iter().filter_map(|id| id.parse::<i32>().ok());
     let reads = ids.map(async |id| (id, znodes.data(&paths::broker(id), false).await));
     let mut found = Vec::new();

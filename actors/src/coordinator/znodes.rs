@@ -1,5 +1,7 @@
 //! The group's own nodes, through the session actor.
 
+use std::collections::BTreeSet;
+
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::group::{ClaimAnswer, Owner, SessionNumber};
 use kafka_troupe_proto::zk::ConsumerThreadId;
@@ -36,9 +38,29 @@ impl Znodes {
         self.session.send(register).await.unwrap_or_else(|_| Err(gone("register", &path)))
     }
 
+    /// A node that is not there has none.
     pub(super) async fn children(&self, path: &str, watch: bool) -> Result<Vec<String>, ZkError> {
         let read = ReadChildren { path: path.to_owned(), watch };
-        self.session.send(read).await.unwrap_or_else(|_| Err(gone("read children of", path)))
+        match self.session.send(read).await.unwrap_or_else(|_| Err(gone("read children of", path))) {
+            Err(ZkError::NoNode(_)) => Ok(Vec::new()),
+            read => read,
+        }
+    }
+
+    /// The partitions that have an owner node, of the topics that are wanted.
+    pub(super) async fn owned(
+        &self,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<BTreeSet<TopicPartition>, ZkError> {
+        let mut found = BTreeSet::new();
+        for topic in self.children(&self.paths.owners(), false).await? {
+            if wanted(&topic) {
+                let nodes = self.children(&self.paths.owner_topic(&topic), false).await?;
+                let numbers = nodes.iter().filter_map(|node| node.parse().ok());
+                found.extend(numbers.map(|partition| TopicPartition::new(topic.as_str(), partition)));
+            }
+        }
+        Ok(found)
     }
 
     pub(super) async fn data(&self, path: &str, watch: bool) -> Result<(Vec<u8>, Stat), ZkError> {
@@ -77,27 +99,36 @@ impl Znodes {
     /// Sets a node that is ours to another of our threads, by version: the partition is never without an owner.
     pub(super) async fn rethread(
         &self,
+        epoch: SessionEpoch,
         session: SessionNumber,
         tp: &TopicPartition,
         thread: &ConsumerThreadId,
     ) -> Result<ClaimAnswer, ZkError> {
         let path = self.paths.owner(tp);
-        let (data, stat) = self.data(&path, false).await?;
+        let (_, stat) = self.data(&path, false).await?;
         if stat.ephemeral_owner != session.0 {
+            // another's is watched, as by a claim
+            let (data, stat) = self.data(&path, true).await?;
             return Ok(ClaimAnswer::Held(owner(&data, &stat)));
         }
-        let set = SetData { path: path.clone(), data: thread.as_str().into(), version: stat.version };
+        let data = thread.as_str().into();
+        let set = SetData { session: epoch, path: path.clone(), data, version: stat.version };
         self.session.send(set).await.unwrap_or_else(|_| Err(gone("set", &path)))?;
         Ok(ClaimAnswer::Created)
     }
 
     /// Deletes an owner node if it is that session's; another's is left alone.
-    pub(super) async fn release(&self, session: SessionNumber, tp: &TopicPartition) -> Result<(), ZkError> {
+    pub(super) async fn release(
+        &self,
+        epoch: SessionEpoch,
+        session: SessionNumber,
+        tp: &TopicPartition,
+    ) -> Result<(), ZkError> {
         let path = self.paths.owner(tp);
         self.unwatch(path.clone());
         match self.data(&path, false).await {
             Ok((_, stat)) if stat.ephemeral_owner == session.0 => {
-                let delete = Delete { path: path.clone(), version: Some(stat.version) };
+                let delete = Delete { session: epoch, path: path.clone(), version: Some(stat.version) };
                 self.session.send(delete).await.unwrap_or_else(|_| Err(gone("delete", &path)))
             }
             Ok(_) | Err(ZkError::NoNode(_)) => Ok(()),
