@@ -47,6 +47,11 @@
 //! handled when its handler is done, or when the next one is pulled; only then may a commit cover it. So every record
 //! is handled at least once, and again only after a crash, a cut-off or a lost session, back to the last commit.
 //!
+//! # Before partitions come and go
+//!
+//! An application that keeps state beside its offsets has an actor asked before partitions are released and before they
+//! start, and told when they are lost: a [rebalance listener](Builder::rebalance_listener).
+//!
 //! # Which topics
 //!
 //! Topics by name ([`Builder::handle`], [`Builder::pull`]), each with its own streams, or all that a [`TopicFilter`]
@@ -55,6 +60,21 @@
 //! something else here is refused by name. A member does not join a group in which a peer has such a filter, and when
 //! one comes later, it goes on with what it owns and claims nothing ([`StatusSnapshot::failing`] says so) until that
 //! peer has left. [`ConsumerHandle::subscribe`] adds subscriptions while running.
+//!
+//! # In one group with others
+//!
+//! Every member computes the whole plan from the same nodes, so all must compute alike; how they do is nowhere written
+//! in ZooKeeper. Where generations of the old consumer disagree, a property chooses whom to be in step with:
+//!
+//! | property | where they disagree |
+//! |---|---|
+//! | `partition.assignment.strategy` | `range` is the same in all; `roundrobin` is not |
+//! | `troupe.roundrobin.peers` | the order of partitions by `roundrobin`, which Kafka 1.0 changed |
+//! | `troupe.internal.topics.peers` | whether filters take in `__transaction_state`: they do before 0.11 |
+//!
+//! A member that plans differently all the same, or that has given up, as the old consumer does after
+//! `rebalance.max.retries`, is named with its partitions in [`StatusSnapshot::peers`] and once in the log, after
+//! `rebalance.max.retries` x `rebalance.backoff.ms`, until it does its part or is gone.
 #![deny(missing_docs)]
 
 pub use kafka_troupe_actors as actors;
@@ -62,6 +82,9 @@ pub use kafka_troupe_proto as proto;
 
 pub use kafka_troupe_actors::consumer_system::{Builder, Commit, Metrics, Shutdown};
 pub use kafka_troupe_actors::offset_committer::CommitError;
+pub use kafka_troupe_actors::rebalance_listener::{
+    BeforeReleasingPartitions, BeforeStartingPartitions, OwnershipLost, ReleaseReason,
+};
 pub use kafka_troupe_actors::{
     ConsumeError, ConsumerHandle, ConsumerSystem, DecodeError, HandlerError, HandlerResult, Header,
     KafkaStream, Record, StartError,

@@ -71,7 +71,11 @@ impl KafkaStream {
         let Some(request) = &mut self.request else { return Poll::Pending };
         let answer = ready!(request.as_mut().poll(task));
         self.request = None;
-        Poll::Ready(answer)
+        Poll::Ready(match answer {
+            // a queue that panics lets go of the answer; the stream has ended only if no other life is to come
+            Ok(None) if self.queue.get().is_some() => Err(MailboxError::Closed),
+            answer => answer,
+        })
     }
 
     fn failed(&mut self, error: ConsumeError) -> ConsumeError {
