@@ -1,0 +1,232 @@
+//! What happened to each partition, and the rules that it is held against while it happens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kafka_troupe_actors::testkit::{MemoryBrokers, MemoryZooKeeper, Znode};
+use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::zk::paths::GroupPaths;
+
+use tokio::time::Instant;
+
+use crate::trace::Trace;
+
+/// The group of every run.
+pub const GROUP: &str = "sim";
+
+/// How often things happened, so that a run that shows nothing is seen as such.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+/// What happened in a run; clones are the same.
+#[derive(Clone)]
+pub struct History {
+    inner: Arc<Mutex<Inner>>,
+    pub trace: Trace,
+    zookeeper: MemoryZooKeeper,
+    brokers: MemoryBrokers,
+    paths: GroupPaths,
+    /// Nothing is known where a partition begins: its first position says so.
+    largest: bool,
+}
+
+#[derive(Default)]
+struct Inner {
+    partitions: BTreeMap<TopicPartition, Past>,
+    counts: Counts,
+    violation: Option<String>,
+}
+
+#[derive(Default)]
+struct Past {
+    /// All before this is handled.
+    handled: i64,
+    /// Handled beyond it.
+    ahead: BTreeSet<i64>,
+    committed: i64,
+    /// Who got a record of it last.
+    last: String,
+    /// It has been committed or handed over.
+    begun: bool,
+    /// Somebody deleted its owner node, whosever it was: until then its owner may not know.
+    robbed_until: Option<Instant>,
+}
+
+impl Past {
+    fn handled(&mut self, offset: i64, log_start: i64) {
+        self.ahead.insert(offset);
+        self.handled = self.handled.max(log_start);
+        self.ahead.retain(|ahead| *ahead >= self.handled);
+        while self.ahead.remove(&self.handled) {
+            self.handled += 1;
+        }
+    }
+}
+
+impl History {
+    /// An empty one that watches the offset nodes.
+    pub fn new(trace: Trace, zookeeper: &MemoryZooKeeper, brokers: &MemoryBrokers, largest: bool) -> Self {
+        let history = Self {
+            inner: Arc::default(),
+            trace,
+            zookeeper: zookeeper.clone(),
+            brokers: brokers.clone(),
+            paths: GroupPaths::new(GROUP),
+            largest,
+        };
+        let observer = history.clone();
+        zookeeper.observe(move |path, node| observer.changed(path, node));
+        history
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts something.
+    pub fn count(&self, what: &'static str) {
+        self.add(what, 1);
+    }
+
+    /// Counts it so many times.
+    pub fn add(&self, what: &'static str, times: u64) {
+        *self.inner().counts.entry(what).or_default() += times;
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.inner().counts.clone()
+    }
+
+    pub fn counted(&self, what: &str) -> u64 {
+        self.inner().counts.get(what).copied().unwrap_or_default()
+    }
+
+    /// A rule is broken.
+    pub fn violated(&self, what: String) {
+        self.trace.tell(format_args!("VIOLATION {what}"));
+        self.inner().violation.get_or_insert(what);
+    }
+
+    /// The first rule that was broken.
+    pub fn violation(&self) -> Option<String> {
+        self.inner().violation.clone()
+    }
+
+    /// The first offset that is not handled.
+    pub fn handled(&self, partition: &TopicPartition) -> i64 {
+        let start = self.log_start(partition);
+        self.inner().partitions.get(partition).map_or(0, |past| past.handled).max(start)
+    }
+
+    pub fn committed(&self, partition: &TopicPartition) -> i64 {
+        self.inner().partitions.get(partition).map_or(0, |past| past.committed)
+    }
+
+    fn log_start(&self, partition: &TopicPartition) -> i64 {
+        self.brokers.range(partition).map_or(0, |(start, _)| start)
+    }
+
+    /// A foreign tool or an old consumer deletes the owner node, whosever it is.
+    pub fn rob(&self, partition: &TopicPartition, notice: Duration) {
+        let until = Some(Instant::now() + notice);
+        self.inner().partitions.entry(partition.clone()).or_default().robbed_until = until;
+        self.zookeeper.remove(&self.paths.owner(partition));
+    }
+
+    /// Whether a process owns a partition: the node names it and is of a session of its own.
+    pub fn owns(&self, member: &str, process: &str, partition: &TopicPartition) -> bool {
+        self.zookeeper.node(&self.paths.owner(partition)).is_some_and(|node| {
+            String::from_utf8_lossy(&node.data).starts_with(&format!("{GROUP}_{member}-"))
+                && self.zookeeper.sessions_of(process).contains(&node.stat.ephemeral_owner)
+        })
+    }
+
+    /// A record is handed to a handler of `member`. INV-1: its node is there and the process's. INV-6: nothing before it
+    /// was passed over.
+    pub fn handed_over(&self, member: &str, process: &str, partition: &TopicPartition, offset: i64) {
+        self.trace.tell(format_args!("{member} gets {partition}@{offset}"));
+        let robbed_until = self.inner().partitions.get(partition).and_then(|past| past.robbed_until);
+        let is_robbed = robbed_until.is_some_and(|until| Instant::now() < until);
+        if !is_robbed && !self.owns(member, process, partition) {
+            let owner = self.zookeeper.node(&self.paths.owner(partition));
+            let owner = owner.map(|node| String::from_utf8_lossy(&node.data).into_owned());
+            self.violated(format!("INV-1: {member} got {partition}@{offset}, whose owner is {owner:?}"));
+        }
+        let handled = self.handled(partition);
+        if offset > handled {
+            self.violated(format!(
+                "INV-6: {member} got {partition}@{offset}, but only {handled} were handled"
+            ));
+        }
+        let mut inner = self.inner();
+        let past = inner.partitions.entry(partition.clone()).or_default();
+        past.begun = true;
+        let again = offset < past.handled || past.ahead.contains(&offset);
+        let moved = !past.last.is_empty() && past.last != member;
+        past.last = member.to_owned();
+        for (what, happened) in [("records", true), ("again", again), ("moved", moved)] {
+            *inner.counts.entry(what).or_default() += u64::from(happened);
+        }
+    }
+
+    /// Its handler is done with it.
+    pub fn done(&self, member: &str, partition: &TopicPartition, offset: i64) {
+        self.trace.tell(format_args!("{member} did {partition}@{offset}"));
+        let start = self.log_start(partition);
+        self.inner().partitions.entry(partition.clone()).or_default().handled(offset, start);
+    }
+
+    /// A node changed. INV-4: an offset that is committed is handled, and never goes down.
+    fn changed(&self, path: &str, node: Option<&Znode>) {
+        let data = node.map(|node| String::from_utf8_lossy(&node.data).into_owned());
+        let session = node.map_or(0, |node| node.stat.ephemeral_owner);
+        if let Some(partition) = below(path, &self.paths.offsets()) {
+            let offset = data.and_then(|text| text.parse().ok()).unwrap_or(-1);
+            self.stored(&partition, offset);
+        } else if let Some(partition) = below(path, &self.paths.owners()) {
+            match data {
+                Some(owner) => {
+                    self.trace.tell(format_args!("{partition} is owned by {owner} of session {session}"));
+                }
+                None => self.trace.tell(format_args!("{partition} is owned by nobody")),
+            }
+            self.count(if node.is_some() { "claims" } else { "releases" });
+        } else if let Some(id) = path.strip_prefix(&self.paths.ids()) {
+            let id = id.trim_start_matches('/');
+            match node {
+                Some(_) => self.trace.tell(format_args!("{id} is registered by session {session}")),
+                None => self.trace.tell(format_args!("{id} is not registered any more")),
+            }
+        }
+    }
+
+    fn stored(&self, partition: &TopicPartition, offset: i64) {
+        self.trace.tell(format_args!("{partition} committed at {offset}"));
+        if self.largest {
+            let mut inner = self.inner();
+            let past = inner.partitions.entry(partition.clone()).or_default();
+            if !past.begun {
+                past.handled = offset;
+            }
+        }
+        let (handled, before) = (self.handled(partition), self.committed(partition));
+        if offset > handled {
+            self.violated(format!(
+                "INV-4: {partition} committed at {offset}, but only {handled} were handled"
+            ));
+        }
+        if offset < before {
+            self.violated(format!("INV-4: {partition} committed at {offset} after {before}"));
+        }
+        let mut inner = self.inner();
+        let past = inner.partitions.entry(partition.clone()).or_default();
+        (past.committed, past.begun) = (offset, true);
+        *inner.counts.entry("commits").or_default() += 1;
+    }
+}
+
+/// The partition of a node `<root>/<topic>/<partition>`.
+fn below(path: &str, root: &str) -> Option<TopicPartition> {
+    let (topic, partition) = path.strip_prefix(root)?.strip_prefix('/')?.split_once('/')?;
+    Some(TopicPartition::new(topic, partition.parse().ok()?))
+}
