@@ -12,6 +12,8 @@ mod floor;
 mod link;
 #[path = "consume/produce.rs"]
 mod produce;
+#[path = "consume/produce_request.rs"]
+mod produce_request;
 #[path = "consume/table.rs"]
 mod table;
 #[path = "consume/troupe.rs"]

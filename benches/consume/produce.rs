@@ -2,64 +2,15 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-use kafka_troupe::proto::kafka::frame::{ApiKey, Request, Response, VersionRange};
 use kafka_troupe::proto::kafka::records::{NewRecord, RecordBatchWriter};
-use kafka_troupe::proto::kafka::wire::{Reader, WireError, Writer};
 
 use crate::link::Link;
+use crate::produce_request::{Produce, Produced, VERSION};
 use crate::{PARTITIONS, Result, TOPIC};
 
-const VERSION: i16 = 3;
 /// What a record takes in a batch besides its value of 100 B or so.
 const OVERHEAD: usize = 9;
 const BATCH_HEADER: usize = 61;
-
-struct Produce {
-    /// Of partitions 0, 1 and so on.
-    batches: Vec<Bytes>,
-}
-
-impl Request for Produce {
-    const API: ApiKey = ApiKey::Produce;
-    const NAME: &'static str = "ProduceRequest";
-    const VERSIONS: VersionRange = VersionRange::new(VERSION, VERSION);
-    type Response = Produced;
-
-    fn encode(&self, _: i16, out: &mut Writer) {
-        out.nullable_string("transactional_id", None);
-        out.i16(1); // acks: of the leader
-        out.i32(30_000);
-        out.array("topics", &[TOPIC], |out, topic| {
-            out.string("topic", topic);
-            let numbered: Vec<_> = (0..).zip(&self.batches).collect();
-            out.array("partitions", &numbered, |out, (partition, batch)| {
-                out.i32(*partition);
-                out.nullable_bytes("records", Some(batch));
-            });
-        });
-    }
-}
-
-/// The error of each partition; 0 is none.
-struct Produced(Vec<i16>);
-
-impl Response for Produced {
-    fn decode(_: i16, body: Bytes) -> std::result::Result<Self, WireError> {
-        let mut reader = Reader::new(body);
-        let topics = reader.array("topics", 6, |r| {
-            r.string("topic")?;
-            r.array("partitions", 22, |r| {
-                r.i32("partition")?;
-                let error = r.i16("error")?;
-                r.i64("base_offset")?;
-                r.i64("log_append_time")?;
-                Ok(error)
-            })
-        })?;
-        Ok(Self(topics.concat()))
-    }
-}
 
 /// Values of random letters, the same in each run.
 struct Letters(u64);
@@ -89,14 +40,14 @@ pub fn produce(port: u16, per_partition: i64, size: usize, batch: usize) -> Resu
     let (mut left, mut buffer) = (per_partition, Vec::new());
     while left > 0 {
         let count = left.min(in_batch);
-        let mut request = Produce { batches: Vec::new() };
-        for _ in 0..PARTITIONS {
+        let mut request = Produce { topic: TOPIC, batches: Vec::new() };
+        for partition in 0..PARTITIONS {
             let mut writer = RecordBatchWriter::new(0);
             for _ in 0..count {
                 letters.fill(&mut value);
                 writer.push(&NewRecord { timestamp, value: Some(&value), ..NewRecord::default() });
             }
-            request.batches.push(writer.finish()?);
+            request.batches.push((partition, writer.finish()?));
         }
         link.send(&request, VERSION)?;
         let (Produced(errors), frame) = link.receive(VERSION, buffer)?;

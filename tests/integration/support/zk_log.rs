@@ -1,7 +1,7 @@
 //! ZooKeeper's own history, replayed from its transaction log: every node as it was stored, byte by byte, and who
 //! owned what from when to when. Nothing of ours is asked, so it is a second opinion.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use troupe_cluster::Cluster;
 
@@ -41,8 +41,23 @@ pub struct Tenure {
     pub to: Option<i64>,
 }
 
+/// In order. What most servers have written is committed; what fewer have may have been lost with its leader. One
+/// server alone may have a gap, filled by a snapshot when it came back.
 fn of_cluster(cluster: &Cluster) -> Vec<Transaction> {
-    transactions(&cluster.folder().join("zookeeper").join("data"))
+    let servers = cluster.ensemble().servers();
+    let mut written: BTreeMap<i64, (usize, Transaction)> = BTreeMap::new();
+    for server in servers {
+        let mut last = -1;
+        for transaction in transactions(&server.data()) {
+            // a server that joined again may have written one twice
+            if transaction.zxid > last {
+                last = transaction.zxid;
+                written.entry(last).or_insert((0, transaction)).0 += 1;
+            }
+        }
+    }
+    let committed = written.into_values().filter(|(count, _)| *count > servers.len() / 2);
+    committed.map(|(_, transaction)| transaction).collect()
 }
 
 /// Whether a node, or one below it, was ever made; the path is absolute.
@@ -106,7 +121,8 @@ impl GroupHistory {
                 }
             }
             Change::CloseSession => {
-                self.ended.insert(session, at.0);
+                // one that has expired may be closed again, by a request that was held up
+                self.ended.entry(session).or_insert(at.0);
                 let its = self.nodes.iter().filter(|(_, node)| node.session == Some(session));
                 let its: Vec<_> = its.map(|(path, _)| path.clone()).collect();
                 its.iter().for_each(|path| self.remove(path, at.0));
@@ -175,6 +191,16 @@ impl GroupHistory {
     pub fn short(&self, id: &str) -> String {
         let group = self.root.trim_start_matches("/consumers/");
         id.strip_prefix(group).and_then(|id| id.strip_prefix('_')).unwrap_or(id).to_owned()
+    }
+
+    /// The sessions of the owner nodes of a member of one topic, each once.
+    pub fn owning_sessions(&self, topic: &str, member: &str) -> BTreeSet<Option<i64>> {
+        let prefix = format!("{}/owners/{topic}/", self.root);
+        let owners = self.nodes.iter().filter(|(path, _)| path.starts_with(&prefix));
+        let its = owners.filter(|(_, node)| {
+            self.short(&node.text()).rsplit_once('-').is_some_and(|(owner, _)| owner == member)
+        });
+        its.map(|(_, node)| node.session).collect()
     }
 
     /// The committed offset of each partition of a topic.

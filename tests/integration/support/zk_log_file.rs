@@ -21,33 +21,64 @@ pub enum Change {
 
 /// All transactions so far, in order.
 pub fn transactions(data_folder: &Path) -> Vec<Transaction> {
-    let mut files: Vec<(i64, PathBuf)> = std::fs::read_dir(data_folder.join("version-2"))
-        .expect("ZooKeeper has a log")
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let first = path.file_name()?.to_str()?.strip_prefix("log.")?;
-            Some((i64::from_str_radix(first, 16).ok()?, path))
-        })
-        .collect();
-    files.sort();
-    files.iter().flat_map(|(_, path)| in_file(path)).collect()
+    Tail::of(data_folder).more()
 }
 
-fn in_file(path: &Path) -> Vec<Transaction> {
-    let bytes = read_used(path);
-    let mut rest = Bytes(bytes.get(16..).unwrap_or_default());
-    let mut all = Vec::new();
-    while let Some(transaction) = next(&mut rest) {
-        all.extend(transaction);
-    }
-    all
+/// Follows the log as it grows.
+pub struct Tail {
+    folder: PathBuf,
+    /// By its first transaction: the file that was read last, and how far.
+    read: (i64, u64),
 }
+
+impl Tail {
+    /// From its beginning.
+    pub fn of(data_folder: &Path) -> Self {
+        Self { folder: data_folder.join("version-2"), read: (i64::MIN, 0) }
+    }
+
+    /// What has been written since the last call, in order.
+    pub fn more(&mut self) -> Vec<Transaction> {
+        let mut files: Vec<(i64, PathBuf)> = std::fs::read_dir(&self.folder)
+            .expect("ZooKeeper has a log")
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                let first = path.file_name()?.to_str()?.strip_prefix("log.")?;
+                Some((i64::from_str_radix(first, 16).ok()?, path))
+            })
+            .filter(|(first, _)| *first >= self.read.0)
+            .collect();
+        files.sort();
+        files.iter().flat_map(|(first, path)| self.in_file(*first, path)).collect()
+    }
+
+    fn in_file(&mut self, first: i64, path: &Path) -> Vec<Transaction> {
+        if self.read.0 != first {
+            self.read = (first, HEADER);
+        }
+        let bytes = read_used(path, self.read.1);
+        let mut rest = Bytes(&bytes);
+        let mut all = Vec::new();
+        // one that is being written is read the next time
+        let mut whole = bytes.len();
+        while let Some(transaction) = next(&mut rest) {
+            all.extend(transaction);
+            whole = rest.0.len();
+        }
+        self.read.1 += (bytes.len() - whole) as u64;
+        all
+    }
+}
+
+/// Bytes before the first transaction.
+const HEADER: u64 = 16;
 
 /// A log is allocated ahead of its use, 64 MiB of zeros.
-fn read_used(path: &Path) -> Vec<u8> {
-    use std::io::Read;
+fn read_used(path: &Path, from: u64) -> Vec<u8> {
+    use std::io::{Read, Seek, SeekFrom};
     const BLOCK: usize = 1 << 18;
     let mut file = std::fs::File::open(path).expect("a log can be read");
+    file.seek(SeekFrom::Start(from)).expect("a log can be read");
     let mut bytes = Vec::new();
     loop {
         let begin = bytes.len();
