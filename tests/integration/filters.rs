@@ -1,6 +1,7 @@
 //! Topic filters and several topics: what members of one group make of different subscriptions.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use kafka_troupe::{Builder, ConsumerHandle, ConsumerSystem, HandlerResult, Record, TopicFilter};
 use troupe_cluster::{Cluster, KafkaVersion};
@@ -148,8 +149,10 @@ fn b11_b_round_robin_over_a_filter_of_no_topic_waits_for_the_first(version: Kafk
         wait_for_phase(&member, "stable").await;
         let status = member.metrics().await.unwrap();
         assert!(status.partitions.is_empty() && status.failing.is_empty(), "{status:?}");
+        let begun = Instant::now();
         create(cluster, "nothing-yet", 2);
         wait_for_owners(cluster, name, "nothing-yet", &["m-0", "m-1"]).await;
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
         log.wait_for_all(cluster, "nothing-yet").await;
         assert_eq!(log.len(), 20, "from the beginning, each once");
         member.shutdown().await;

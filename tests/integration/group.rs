@@ -1,5 +1,6 @@
 //! Members as processes: who owns what when members come, go and die.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use troupe_cluster::KafkaVersion;
@@ -16,6 +17,7 @@ crate::on_each_version!(
     a_member_started_again_continues_at_the_committed_offset,
     b01_a_member_that_stood_still_past_its_session_delivers_nothing_of_the_old,
     partitions_added_while_running_are_shared_from_their_beginning,
+    a_member_killed_between_its_first_position_and_its_first_commit_passes_nothing_over,
 );
 
 fn partitions_are_split_by_range_and_move_without_loss_or_duplicate(version: KafkaVersion) {
@@ -125,7 +127,9 @@ fn b01_a_member_that_stood_still_past_its_session_delivers_nothing_of_the_old(ve
     group.wait_for_more(100);
     one.signal("CONT");
     group.wait_for_owners(&["m1-0", "m1-0", "m2-0", "m2-0"]);
-    assert_ne!(group.registration("m1").session, before, "a new session");
+    let after = group.registration("m1").session;
+    assert_ne!(after, before, "a new session");
+    assert_eq!(group.zookeeper().owning_sessions("still", "m1"), BTreeSet::from([after]));
     group.wait_for_more(100);
     load.end();
     group.wait_for_all();
@@ -135,6 +139,36 @@ fn b01_a_member_that_stood_still_past_its_session_delivers_nothing_of_the_old(ve
     let in_hand = history.forgive_in_hand("m1");
     assert!(in_hand <= 1, "{in_hand} records were delivered after the stand-still");
     history.check(&group.zookeeper());
+}
+
+/// `largest` is resolved once: by now it would be another place, and what lies between would be nobody's (rule 8).
+fn a_member_killed_between_its_first_position_and_its_first_commit_passes_nothing_over(
+    version: KafkaVersion,
+) {
+    let group = Group::new(shared(version), "resolved", 2);
+    group.cluster.produce("resolved", numbered(200)).unwrap();
+    let properties =
+        ["auto.offset.reset=largest", "auto.commit.interval.ms=3600000", "zookeeper.session.timeout.ms=3000"];
+    let mut first = group.join("first", 1, &properties);
+    until("positions", || {
+        let committed = group.zookeeper().committed("resolved");
+        if committed == [(0, 100), (1, 100)].into() { Ok(()) } else { Err(format!("{committed:?}")) }
+    });
+    first.kill();
+    group.cluster.produce("resolved", numbered(100)).unwrap();
+    let second = group.join("second", 1, &properties);
+    until("delivery of what came after the first positions", || {
+        let seen = group.history().deliveries.len();
+        if seen >= 100 { Ok(()) } else { Err(format!("{seen}")) }
+    });
+    second.leave();
+    let (history, zookeeper) = (group.history(), group.zookeeper());
+    for partition in 0..2 {
+        let offsets: Vec<i64> = history.of(partition).map(|delivery| delivery.offset).collect();
+        assert_eq!(offsets, (100..150).collect::<Vec<_>>(), "partition {partition}");
+    }
+    history.check(&zookeeper);
+    assert_eq!(zookeeper.committed("resolved"), [(0, 150), (1, 150)].into());
 }
 
 /// Though the group begins at the end of the topic: what is written before members notice new partitions counts.

@@ -1,5 +1,7 @@
 //! One `consumer.id` for two processes, one after the other and both at once.
 
+use std::time::{Duration, Instant};
+
 use troupe_cluster::KafkaVersion;
 
 use crate::support::clusters::shared;
@@ -53,8 +55,10 @@ fn b02_a_second_live_member_with_the_same_id_is_refused(version: KafkaVersion) {
     let first = group.join("m", 1, SESSION);
     group.wait_for_owners(&["m-0", "m-0"]);
     let before = group.registration("m");
+    let begun = Instant::now();
     let mut second = group.join("other", 1, &[SESSION, &["consumer.id=m"]].concat());
     assert_eq!(second.wait().code(), Some(1));
+    assert!(begun.elapsed() < Duration::from_secs(20), "refused after {:?}", begun.elapsed());
     let errors = second.errors();
     let refusal = format!("id in use by session 0x{:x}", before.session.expect("it is ephemeral"));
     assert!(errors.lines().last().is_some_and(|line| line.contains(&refusal)), "{errors}");

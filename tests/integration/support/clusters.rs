@@ -16,6 +16,11 @@ pub fn builder(version: KafkaVersion) -> ClusterBuilder {
     Cluster::builder().kafka(version).zookeeper(zookeeper).chroot(CHROOT)
 }
 
+/// As [`builder`], with three ZooKeeper servers. The broker's session outlives every fault.
+pub fn ensemble(version: KafkaVersion) -> ClusterBuilder {
+    builder(version).zookeepers(3).broker_property("zookeeper.session.timeout.ms", "40000")
+}
+
 /// The version's cluster, which all tests share: each takes topics and groups of its own. It ends with the process.
 pub fn shared(version: KafkaVersion) -> &'static Cluster {
     static OLD: OnceLock<Cluster> = OnceLock::new();

@@ -1,8 +1,10 @@
 //! What the tests stand on: clusters, members as processes or in this process, and an observer outside of them all.
 
+pub mod by_hand;
 pub mod clusters;
 pub mod group;
 pub mod history;
+pub mod listener;
 pub mod load;
 pub mod member;
 pub mod scala;
