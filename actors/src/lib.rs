@@ -41,6 +41,9 @@
 //! - The read that names the holder of a node in a claim's way also watches it. That watch is wanted before it is set: it
 //!   may fire before the answer is handled. No operation takes a want back when it ends: one that ended late, after a
 //!   restart of the session actor, took that of a read which had begun since, and the owner node's deletion was not told.
+//! - What a watching read has seen counts only where its answer is given, and only for who heard of it: a restart of the
+//!   session actor kept an answer from its caller, the change was noted as seen, and told to nobody. Whoever subscribes is
+//!   told of every watch anew.
 //! - A Scala member that has given up is in nobody's way: it stays registered and holds nothing, so that neither a
 //!   conflict nor a watch tells. Only the owner nodes do, held against the plan once everybody has had the time to act
 //!   on it ([`PeerCheck`](kafka_troupe_proto::group::PeerCheck)). That time begins when the group *looks* different, not
