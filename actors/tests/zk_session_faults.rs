@@ -87,6 +87,26 @@ async fn a_server_silent_for_a_whole_timeout_costs_the_session() {
     assert_eq!(registered.session, next);
 }
 
+/// Its data are lost: it knows neither our session nor any of our nodes.
+#[actix::test]
+async fn an_ensemble_that_forgot_us_gives_a_new_session_that_registers_anew() {
+    let server = zookeeper();
+    let (mut session, epoch) = Session::connected(&server.zookeeper_connect()).await;
+    session.ask(register("/consumers/g/ids/a")).await.unwrap();
+    let members = || ReadChildren { path: "/consumers/g/ids".to_owned(), watch: true };
+    session.ask(members()).await.unwrap();
+    server.zookeeper().kill().unwrap();
+    std::fs::remove_dir_all(server.zookeeper().data()).unwrap();
+    server.zookeeper().restart().unwrap();
+    session.until(&SessionEvent::Expired { session: epoch }).await;
+    let next = SessionEpoch(epoch.0 + 1);
+    session.until(&SessionEvent::Connected { session: next }).await;
+    assert!(session.ask(members()).await.is_err(), "nothing is there");
+    let registered = session.ask(register("/consumers/g/ids/a")).await.unwrap();
+    assert_eq!((registered.session, session.ask(members()).await), (next, Ok(vec!["a".to_owned()])));
+    assert!(session.lease.is_live());
+}
+
 #[actix::test]
 async fn a_process_stopped_past_its_session_comes_back_with_a_new_one() {
     let server = zookeeper();
