@@ -1,6 +1,7 @@
-//! Record batches of magic 2 (Kafka 0.11 up, KIP-98), uncompressed.
+//! Records as a broker stores them, uncompressed: record batches of magic 2 (Kafka 0.11 up, KIP-98), or the message
+//! sets of magic 0 and 1 of before.
 
-use crate::{ProduceRecord, wire::Writer};
+use crate::{ProduceRecord, generation::Format, wire::Writer};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Bytes of the batch's header, up to and with the record count.
@@ -15,9 +16,15 @@ pub(crate) struct ProducerId {
     pub(crate) epoch: i16,
 }
 
+impl ProducerId {
+    /// Nobody that a broker remembers.
+    pub(crate) const NONE: Self = Self { id: -1, epoch: -1 };
+}
+
 /// A batch of one partition that is being filled.
 #[derive(Debug)]
 pub(crate) struct Batch {
+    format: Format,
     bytes: Writer,
     count: i32,
     /// The record being written, whose length goes first.
@@ -25,8 +32,9 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new() -> Self {
-        Self { bytes: Writer(vec![0; HEADER]), count: 0, record: Writer::default() }
+    pub(crate) fn new(format: Format) -> Self {
+        let header = if format == Format::Batch { HEADER } else { 0 };
+        Self { format, bytes: Writer(vec![0; header]), count: 0, record: Writer::default() }
     }
 
     pub(crate) fn count(&self) -> i32 {
@@ -38,8 +46,35 @@ impl Batch {
         self.bytes.0.len()
     }
 
-    /// Appends a record with the batch's timestamp.
+    /// Appends a record with the batch's timestamp, or a message with its own.
     pub(crate) fn push(&mut self, record: &ProduceRecord) {
+        match self.format {
+            Format::MessageSet(magic) => self.push_message(magic, record),
+            Format::Batch => self.push_record(record),
+        }
+        self.count += 1;
+    }
+
+    fn push_message(&mut self, magic: i8, record: &ProduceRecord) {
+        let message = &mut self.record;
+        message.0.clear();
+        message.i8(magic);
+        message.i8(0); // attributes
+        if magic > 0 {
+            message.i64(now());
+        }
+        match &record.key {
+            Some(key) => message.bytes(key),
+            None => message.i32(-1),
+        }
+        message.bytes(&record.value);
+        self.bytes.i64(i64::from(self.count));
+        self.bytes.len(message.0.len() + 4);
+        self.bytes.0.extend(crc32fast::hash(&message.0).to_be_bytes());
+        self.bytes.0.extend(&message.0);
+    }
+
+    fn push_record(&mut self, record: &ProduceRecord) {
         let size = |bytes: &[u8]| i64::try_from(bytes.len()).unwrap_or(i64::MAX);
         let body = &mut self.record;
         body.0.clear();
@@ -53,13 +88,15 @@ impl Batch {
         body.varint(0); // headers
         self.bytes.varint(size(&self.record.0));
         self.bytes.0.extend(&self.record.0);
-        self.count += 1;
     }
 
-    /// Writes the header; `sequence` is the partition's number of records before this batch.
+    /// Writes the header, which a message set has not; `sequence` is the partition's number of records before this
+    /// batch.
     pub(crate) fn seal(self, producer: ProducerId, sequence: i32) -> Vec<u8> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        if self.format != Format::Batch {
+            return self.bytes.0;
+        }
+        let now = now();
         let mut checked = Writer::default();
         checked.i16(0);
         checked.i32(self.count - 1);
@@ -80,4 +117,10 @@ impl Batch {
         bytes[..CHECKED].copy_from_slice(&head.0);
         bytes
     }
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    i64::try_from(now).unwrap_or(i64::MAX)
 }

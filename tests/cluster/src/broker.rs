@@ -3,50 +3,48 @@
 use crate::{
     Client, ClusterError, Ensemble, KafkaVersion, Proxy, free_port,
     poll::{Look, until},
+    properties::{Description, Listener},
     scratch::Scratch,
     server::Server,
 };
 use std::{
     ffi::OsString,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU16, Ordering},
     },
 };
 
-/// Defaults for quick tests on a small machine; [`crate::ClusterBuilder::broker_property`] comes after them.
-const PROPERTIES: &[(&str, &str)] = &[
-    // a killed broker leaves ZooKeeper this soon
-    ("zookeeper.session.timeout.ms", "3000"),
-    ("zookeeper.connection.timeout.ms", "30000"),
-    ("auto.create.topics.enable", "false"),
-    ("delete.topic.enable", "true"),
-    ("controlled.shutdown.enable", "false"),
-    ("group.initial.rebalance.delay.ms", "0"),
-    ("offsets.topic.num.partitions", "8"),
-    ("offsets.topic.replication.factor", "1"),
-    ("transaction.state.log.replication.factor", "1"),
-    ("transaction.state.log.min.isr", "1"),
-    // the default takes 128 MiB of the small heap
-    ("log.cleaner.dedupe.buffer.size", "8388608"),
-    // 10 MiB for each index of each partition by default
-    ("log.index.size.max.bytes", "1048576"),
-];
+/// Of KRaft clusters: any 16 bytes in base 64 that are not all zero, since each cluster is alone in its folder.
+const CLUSTER_ID: &str = "dHJvdXBlLWNsdXN0ZXIwMA";
+/// What a KRaft broker has among its topics' folders.
+const METADATA_LOG: &str = "__cluster_metadata";
 
 /// One Kafka broker on a port of 127.0.0.1, which keeps its data over restarts.
 #[derive(Debug)]
 pub struct Broker {
     server: Server,
     id: i32,
-    version: KafkaVersion,
+    releases: Mutex<Releases>,
+    /// Of the first listener.
     port: AtomicU16,
+    listeners: Vec<Listener>,
+    controller_port: u16,
     ensemble: Arc<Ensemble>,
     chroot: String,
     overrides: Vec<(String, String)>,
     /// What it advertises instead of its own address.
     proxy: Option<Proxy>,
+}
+
+/// What it runs as, now or when it is started next.
+#[derive(Debug, Clone, Copy)]
+struct Releases {
+    version: KafkaVersion,
+    /// What it speaks to the others and writes into its log.
+    protocol: KafkaVersion,
 }
 
 /// What all brokers of a cluster share.
@@ -57,6 +55,12 @@ pub(crate) struct Shared<'a> {
     pub(crate) version: KafkaVersion,
     pub(crate) chroot: &'a str,
     pub(crate) overrides: &'a [(String, String)],
+    /// The same for one broker each.
+    pub(crate) own: &'a [(i32, String, String)],
+    /// Their names.
+    pub(crate) listeners: &'a [String],
+    /// Of broker 0 in KRaft mode.
+    pub(crate) controller_port: u16,
     pub(crate) proxied: bool,
 }
 
@@ -64,14 +68,22 @@ impl Broker {
     /// Launches the process; [`Broker::wait_until_up`] is for the caller, so that brokers start side by side.
     pub(crate) fn launch_new(id: i32, shared: &Shared<'_>) -> Result<Self, ClusterError> {
         let port = free_port()?;
+        let listeners = shared.listeners.iter().enumerate().map(|(index, name)| {
+            let port = if index == 0 { port } else { free_port()? };
+            Ok(Listener { name: name.clone(), port, advertised: port })
+        });
+        let own = shared.own.iter().filter(|(of, ..)| *of == id);
+        let own = own.map(|(_, key, value)| (key.clone(), value.clone()));
         let broker = Self {
             server: Server::new(shared.scratch, &format!("broker-{id}"))?,
             id,
-            version: shared.version,
+            releases: Mutex::new(Releases { version: shared.version, protocol: shared.version }),
             port: AtomicU16::new(port),
+            listeners: listeners.collect::<Result<_, ClusterError>>()?,
+            controller_port: shared.controller_port,
             ensemble: Arc::clone(shared.ensemble),
             chroot: shared.chroot.to_owned(),
-            overrides: shared.overrides.to_vec(),
+            overrides: shared.overrides.iter().cloned().chain(own).collect(),
             proxy: if shared.proxied { Some(Proxy::start(format!("127.0.0.1:{port}"))?) } else { None },
         };
         broker.launch()?;
@@ -83,12 +95,23 @@ impl Broker {
         self.id
     }
 
+    /// The release that it runs, or ran when it ended.
+    pub fn version(&self) -> KafkaVersion {
+        self.releases().version
+    }
+
+    /// The release that it speaks, which an upgrade leaves as it was.
+    pub(crate) fn protocol(&self) -> KafkaVersion {
+        self.releases().protocol
+    }
+
     /// Always `127.0.0.1`.
     pub fn host(&self) -> &'static str {
         "127.0.0.1"
     }
 
-    /// The port at which clients reach it: its proxy's, or that of its only listener (PLAINTEXT).
+    /// The port at which clients reach it: its proxy's, or that of its first listener (PLAINTEXT, if the cluster
+    /// has not named others).
     pub fn port(&self) -> u16 {
         self.proxy.as_ref().map_or_else(|| self.port.load(Ordering::Relaxed), Proxy::port)
     }
@@ -101,6 +124,12 @@ impl Broker {
     /// `host:port`.
     pub fn address(&self) -> String {
         format!("{}:{}", self.host(), self.port())
+    }
+
+    /// `host:port` of one of several listeners, by its name.
+    pub fn listener(&self, name: &str) -> Option<String> {
+        let found = self.listeners().into_iter().find(|listener| listener.name == name);
+        found.map(|listener| format!("{}:{}", self.host(), listener.advertised))
     }
 
     /// The process id, or `None` while it is not running.
@@ -166,13 +195,58 @@ impl Broker {
         self.restart()
     }
 
+    /// As [`Broker::restart`], as another release on the same data: an upgrade in place. It goes on to speak to the
+    /// other brokers, and to write its log, as the release did that it was before (`inter.broker.protocol.version`,
+    /// `log.message.format.version`), so that brokers can be upgraded one after the other; a second call with the
+    /// same release ends that.
+    ///
+    /// # Errors
+    /// Those of [`Broker::restart`]; [`ClusterError::Invalid`] from ZooKeeper to KRaft mode or back, and to a release
+    /// before the one whose protocol it speaks.
+    pub fn restart_as(&self, version: KafkaVersion) -> Result<(), ClusterError> {
+        let now = self.releases();
+        let protocol = if version == now.version { version } else { now.protocol };
+        if version.is_kraft() != now.version.is_kraft() || version < protocol {
+            let what = format!("broker-{} cannot be made a {version} from a {}", self.id, now.version);
+            return Err(ClusterError::Invalid(what));
+        }
+        self.stop()?;
+        *self.releases.lock().unwrap_or_else(PoisonError::into_inner) = Releases { version, protocol };
+        self.restart()
+    }
+
+    fn releases(&self) -> Releases {
+        *self.releases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// With the ports of now.
+    fn listeners(&self) -> Vec<Listener> {
+        let mut listeners = self.listeners.clone();
+        if let Some(first) = listeners.first_mut() {
+            first.port = self.port.load(Ordering::Relaxed);
+            first.advertised = self.port();
+        }
+        listeners
+    }
+
     /// Waits until it lists all of these brokers as alive, of which it is one, and the topics of which it has data:
     /// then it is registered in ZooKeeper and the controller has told it all. The topics come after the brokers.
     pub(crate) fn wait_until_up(&self, brokers: &[i32]) -> Result<(), ClusterError> {
-        let client = Client::new(self.address());
+        let client = Client::new(self.address()).of_version(self.version(), self.zookeeper_connect());
         self.server.wait_until_up(|| {
             let alive = client.brokers().map_err(|error| error.to_string())?;
             let own = (self.id, self.address());
+            if self.version() == KafkaVersion::V0_8_2_2
+                && alive.is_empty()
+                && self.topics_on_disk().is_empty()
+            {
+                // it knows of others with the first topic
+                let registered = brokers.iter().try_fold(true, |all, id| Ok(all && self.is_registered(*id)?));
+                return match registered.map_err(|error: ClusterError| error.to_string())? {
+                    true => Ok(()),
+                    false => Err("not all are in ZooKeeper".to_owned()),
+                };
+            }
             let all = brokers.iter().all(|id| alive.iter().any(|(alive, _)| alive == id));
             if !all || !alive.contains(&own) {
                 return Err(format!("it lists {alive:?}"));
@@ -191,38 +265,63 @@ impl Broker {
         let names = folders.filter_map(|folder| folder.file_name().into_string().ok());
         let topic = |name: String| {
             let (topic, partition) = name.rsplit_once('-')?;
-            partition.parse::<u32>().is_ok().then(|| topic.to_owned())
+            (partition.parse::<u32>().is_ok() && topic != METADATA_LOG).then(|| topic.to_owned())
         };
         names.filter_map(topic).collect()
     }
 
-    fn data(&self) -> PathBuf {
+    /// The folder with its partitions' logs, named `topic-partition`; it goes with the cluster.
+    pub fn data(&self) -> PathBuf {
         self.server.folder().join("data")
     }
 
-    /// Waits until its node in ZooKeeper is gone: a broker that finds the node of its predecessor ends itself.
+    /// Waits until its node in ZooKeeper is gone: a broker that finds the node of its predecessor ends itself. In
+    /// KRaft mode it waits itself.
     fn wait_until_unregistered(&self) -> Result<(), ClusterError> {
-        let node = format!("{}/brokers/ids/{}", self.chroot, self.id);
-        until(&format!("end of the ZooKeeper node {node}"), || {
-            let dump = self.ensemble.command("dump")?;
-            let registered = dump.lines().any(|line| line.trim() == node);
+        if self.version().is_kraft() {
+            return Ok(());
+        }
+        until(&format!("end of the ZooKeeper node of broker-{}", self.id), || {
+            let registered = self.is_registered(self.id)?;
             Ok(if registered { Look::NotYet("it exists".to_owned()) } else { Look::Done(()) })
         })
     }
 
+    fn is_registered(&self, id: i32) -> Result<bool, ClusterError> {
+        let node = format!("{}/brokers/ids/{id}", self.chroot);
+        let dump = self.ensemble.command("dump")?;
+        Ok(dump.lines().any(|line| line.trim() == node))
+    }
+
+    fn zookeeper_connect(&self) -> String {
+        self.ensemble.connect() + &self.chroot
+    }
+
     fn launch(&self) -> Result<(), ClusterError> {
-        let own = [
-            ("broker.id", self.id.to_string()),
-            ("listeners", format!("PLAINTEXT://127.0.0.1:{}", self.port.load(Ordering::Relaxed))),
-            ("advertised.listeners", format!("PLAINTEXT://{}", self.address())),
-            ("zookeeper.connect", self.ensemble.connect() + &self.chroot),
-            ("log.dirs", self.data().display().to_string()),
-        ];
-        let defaults = PROPERTIES.iter().map(|&(key, value)| (key, value.to_owned()));
-        let properties = own.into_iter().chain(defaults).map(|(key, value)| (key.to_owned(), value));
-        let properties: Vec<_> = properties.chain(self.overrides.iter().cloned()).collect();
+        let Releases { version, protocol } = self.releases();
+        let description = Description {
+            id: self.id,
+            version,
+            protocol,
+            listeners: &self.listeners(),
+            controller_port: self.controller_port,
+            zookeeper: self.zookeeper_connect(),
+            data: self.data().display().to_string(),
+        };
+        let properties = [description.properties(), self.overrides.clone()].concat();
         let properties = self.server.write_properties("server.properties", &properties)?;
+        if version.is_kraft() && !self.data().join("meta.properties").exists() {
+            self.format(version, &properties)?;
+        }
         let arguments = ["-Xmx512m".into(), OsString::from("kafka.Kafka"), properties.into_os_string()];
-        self.server.start(self.version, &arguments)
+        self.server.start(version, &arguments)
+    }
+
+    /// Makes its data folder one of the cluster's, with all features as the release has them by default.
+    fn format(&self, version: KafkaVersion, properties: &Path) -> Result<(), ClusterError> {
+        let arguments = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"];
+        let mut arguments = arguments.map(OsString::from).to_vec();
+        arguments.push(properties.into());
+        self.server.run(version, &arguments)
     }
 }

@@ -1,8 +1,10 @@
 //! The few requests of Kafka's protocol that a test needs, without the seconds that a JVM per call would cost.
 
 use crate::{
-    ClusterError, ProduceRecord,
+    ClusterError, KafkaVersion, PartitionMetadata, ProduceRecord, admin,
     connection::{Api, Connection},
+    generation::Generation,
+    metadata::Metadata,
     poll::{Look, until},
     produce,
     wire::{Reader, Writer},
@@ -12,47 +14,37 @@ use std::io;
 /// Error codes after which the same request may succeed soon: unknown or leaderless partition, no replica, a
 /// coordinator or controller that moves.
 pub(crate) const RETRIABLE: &[i16] = &[3, 5, 6, 7, 8, 9, 13, 14, 15, 16, 19, 20, 41, 56, 74, 75];
-const UNKNOWN_TOPIC: i16 = 3;
-const TIMED_OUT: i16 = 7;
-/// Of the broker, for changes of topics.
-const ADMIN_TIMEOUT_MS: i32 = 30_000;
+pub(crate) const UNKNOWN_TOPIC: i16 = 3;
 
 /// Talks to the brokers at some addresses; each call connects anew.
 #[derive(Debug, Clone)]
 pub struct Client {
     addresses: Vec<String>,
-}
-
-/// One partition as a broker sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PartitionMetadata {
-    /// Its number.
-    pub partition: i32,
-    /// The broker id of its leader, -1 without one.
-    pub leader: i32,
-    /// Broker ids of its replicas.
-    pub replicas: Vec<i32>,
-    /// Broker ids of the replicas in sync.
-    pub isr: Vec<i32>,
-}
-
-/// A broker's view of the cluster.
-#[derive(Debug)]
-struct Metadata {
-    brokers: Vec<(i32, String)>,
-    controller: i32,
-    topics: Vec<(i16, String, Vec<PartitionMetadata>)>,
+    pub(crate) generation: Generation,
+    /// Where topics are changed if that cannot be asked of the brokers.
+    pub(crate) zookeeper: Option<String>,
 }
 
 impl Client {
-    /// A client of a cluster; `bootstrap` is a list `host:port,host:port` with all brokers that run.
+    /// A client of a cluster of any release from 1.0 to 4.x; `bootstrap` is a list `host:port,host:port` with all
+    /// brokers that run.
     pub fn new(bootstrap: impl AsRef<str>) -> Self {
         let addresses = bootstrap.as_ref().split(',').filter(|address| !address.is_empty());
-        Self { addresses: addresses.map(str::to_owned).collect() }
+        let addresses = addresses.map(str::to_owned).collect();
+        Self { addresses, generation: Generation::of(KafkaVersion::V1_1_1), zookeeper: None }
     }
 
-    /// Ids and `host:port` of the brokers that the first answering broker lists as alive.
+    /// Asks only what brokers of this release understand, which is the oldest of the cluster's; topics of brokers
+    /// before 1.0 are changed in `zookeeper` (as `zookeeper.connect`).
+    #[must_use]
+    pub fn of_version(mut self, oldest: KafkaVersion, zookeeper: impl Into<String>) -> Self {
+        self.generation = Generation::of(oldest);
+        self.zookeeper = Some(zookeeper.into());
+        self
+    }
+
+    /// Ids and `host:port` of the brokers that the first answering broker lists as alive. One of 0.8 lists none until
+    /// there is a topic.
     ///
     /// # Errors
     /// [`ClusterError::Io`] if no broker answers.
@@ -82,16 +74,21 @@ impl Client {
     /// # Errors
     /// [`ClusterError::Kafka`] with code 36 if it exists, 38 if there are too few brokers for the replication.
     pub fn create_topic(&self, name: &str, partitions: i32, replication: i16) -> Result<(), ClusterError> {
-        let mut body = Writer::default();
-        body.len(1);
-        body.string(name);
-        body.i32(partitions);
-        body.i16(replication);
-        body.len(0); // assignments: the broker's choice
-        body.len(0); // configs: defaults
-        body.i32(ADMIN_TIMEOUT_MS);
-        body.i8(0); // not only a validation
-        self.change_topic(Api::CREATE_TOPICS, name, &body.0)?;
+        self.create_topic_with(name, partitions, replication, &[])
+    }
+
+    /// As [`Client::create_topic`], with configs of the topic such as `("cleanup.policy", "compact")`.
+    ///
+    /// # Errors
+    /// Those of [`Client::create_topic`]; code 40 for a config that a broker from 1.0 refuses.
+    pub fn create_topic_with(
+        &self,
+        name: &str,
+        partitions: i32,
+        replication: i16,
+        configs: &[(&str, &str)],
+    ) -> Result<(), ClusterError> {
+        admin::create_topic(self, name, (partitions, replication), configs)?;
         self.wait_for_partitions(name, partitions)
     }
 
@@ -100,14 +97,7 @@ impl Client {
     /// # Errors
     /// [`ClusterError::Kafka`] with code 3 if there is no such topic, 37 if it has as many already.
     pub fn add_partitions(&self, name: &str, total: i32) -> Result<(), ClusterError> {
-        let mut body = Writer::default();
-        body.len(1);
-        body.string(name);
-        body.i32(total);
-        body.i32(-1); // assignments: the broker's choice
-        body.i32(ADMIN_TIMEOUT_MS);
-        body.i8(0); // not only a validation
-        self.change_topic(Api::CREATE_PARTITIONS, name, &body.0)?;
+        admin::add_partitions(self, name, total)?;
         self.wait_for_partitions(name, total)
     }
 
@@ -116,15 +106,8 @@ impl Client {
     /// # Errors
     /// [`ClusterError::Kafka`] with code 3 if there is no such topic.
     pub fn delete_topic(&self, name: &str) -> Result<(), ClusterError> {
-        let mut body = Writer::default();
-        body.len(1);
-        body.string(name);
-        body.i32(ADMIN_TIMEOUT_MS);
-        self.change_topic(Api::DELETE_TOPICS, name, &body.0)?;
-        self.on_every_broker(&format!("end of topic {name}"), |metadata| {
-            let gone = metadata.topics.iter().all(|(code, topic, _)| topic != name || *code == UNKNOWN_TOPIC);
-            if gone { Ok(()) } else { Err("a broker knows it".to_owned()) }
-        })
+        admin::delete_topic(self, name)?;
+        self.on_every_broker(&format!("end of topic {name}"), |metadata| admin::gone(metadata, name))
     }
 
     /// Waits until every broker of this client sees, for every partition of the topic, a leader that is one of
@@ -137,7 +120,8 @@ impl Client {
     }
 
     /// Produces with `acks=all` and returns the number of records, each of which is in the log once, whatever
-    /// happens to brokers meanwhile (an idempotent producer that retries for up to a minute).
+    /// happens to brokers meanwhile (an idempotent producer that retries for up to a minute). Brokers before 0.11 know
+    /// no such producer: there, what is sent again because an answer was lost may be in the log twice.
     ///
     /// Records without a partition go round all partitions, or with a key to the partition that Kafka's own
     /// producer chooses. The iterator is asked only a few batches ahead of the acknowledgements, so it may as well
@@ -171,15 +155,19 @@ impl Client {
         body.len(1);
         body.i32(partition);
         body.i64(-1); // the latest
+        let api = self.generation.list_offsets();
+        if api.version == 0 {
+            body.i32(1); // one offset
+        }
         let what = format!("{topic}-{partition}");
         until(&format!("end offset of {what}"), || {
             let answer = self
                 .leader(topic, partition)
-                .and_then(|mut leader| leader.call(Api::LIST_OFFSETS, &body.0))
-                .and_then(|response| end_offset(&mut Reader(&response)));
+                .and_then(|mut leader| leader.call(api, &body.0))
+                .and_then(|response| end_offset(api, &mut Reader(&response)));
             match answer {
                 Ok((0, offset)) => Ok(Look::Done(offset)),
-                Ok((code, _)) => not_yet(Api::LIST_OFFSETS, &what, code, String::new()),
+                Ok((code, _)) => not_yet(api, &what, code, String::new()),
                 Err(error) => Ok(Look::NotYet(error.to_string())),
             }
         })
@@ -242,31 +230,15 @@ impl Client {
     ) -> Result<(), ClusterError> {
         for address in &self.addresses {
             until(&format!("{what} at {address}"), || {
-                let seen = Client::new(address).metadata_of_all().map_err(|error| error.to_string());
+                let alone = Self { addresses: vec![address.clone()], ..self.clone() };
+                let seen = alone.metadata_of_all().map_err(|error| error.to_string());
                 Ok(seen.and_then(|metadata| condition(&metadata)).map_or_else(Look::NotYet, Look::Done))
             })?;
         }
         Ok(())
     }
 
-    /// Sends a change of one topic to the controller until it is taken or refused.
-    fn change_topic(&self, api: Api, topic: &str, body: &[u8]) -> Result<(), ClusterError> {
-        until(&format!("{} of {topic}", api.name), || {
-            let answer = self
-                .controller()
-                .and_then(|mut controller| controller.call(api, body))
-                .and_then(|response| change(api, &mut Reader(&response)));
-            match answer {
-                // accepted, and what it leads to is waited for anyway
-                Ok((0 | TIMED_OUT, _)) => Ok(Look::Done(())),
-                Ok((UNKNOWN_TOPIC, message)) => refused(api, topic, UNKNOWN_TOPIC, message),
-                Ok((code, message)) => not_yet(api, topic, code, message),
-                Err(error) => Ok(Look::NotYet(error.to_string())),
-            }
-        })
-    }
-
-    fn controller(&self) -> io::Result<Connection> {
+    pub(crate) fn controller(&self) -> io::Result<Connection> {
         let metadata = self.metadata(&[]).map_err(io::Error::other)?;
         match metadata.address_of(metadata.controller) {
             Some(address) => Connection::open(address),
@@ -285,73 +257,30 @@ impl Client {
 
     /// Of all topics, which is also how one asks whether a topic exists without creating it.
     fn metadata_of_all(&self) -> Result<Metadata, ClusterError> {
-        self.ask_for_metadata(&(-1i32).to_be_bytes())
+        let all = if self.generation.metadata().version == 0 { 0i32 } else { -1 };
+        self.ask_for_metadata(&all.to_be_bytes())
     }
 
     fn ask_for_metadata(&self, body: &[u8]) -> Result<Metadata, ClusterError> {
+        let api = self.generation.metadata();
         self.any()?
-            .call(Api::METADATA, body)
-            .and_then(|response| Metadata::read(&mut Reader(&response)))
+            .call(api, body)
+            .and_then(|response| Metadata::read(api, &mut Reader(&response)))
             .map_err(ClusterError::io(format!("ask {} for metadata", self.addresses.join(","))))
     }
 }
 
-impl Metadata {
-    fn read(response: &mut Reader<'_>) -> io::Result<Self> {
-        let brokers = response.vec(|broker| {
-            let id = broker.i32()?;
-            let address = format!("{}:{}", broker.string()?, broker.i32()?);
-            broker.string()?; // rack
-            Ok((id, address))
-        })?;
-        let controller = response.i32()?;
-        let topics = response.vec(|topic| {
-            let (code, name) = (topic.i16()?, topic.string()?);
-            topic.i8()?; // internal
-            let mut partitions = topic.vec(PartitionMetadata::read)?;
-            partitions.sort_by_key(|partition| partition.partition);
-            Ok((code, name, partitions))
-        })?;
-        Ok(Self { brokers, controller, topics })
-    }
-
-    fn partitions_of(&self, topic: &str) -> Vec<PartitionMetadata> {
-        let found = self.topics.iter().find(|(_, name, _)| name == topic);
-        found.map(|(_, _, partitions)| partitions.clone()).unwrap_or_default()
-    }
-
-    fn address_of(&self, broker: i32) -> Option<&str> {
-        self.brokers.iter().find(|(id, _)| *id == broker).map(|(_, address)| address.as_str())
-    }
-}
-
-impl PartitionMetadata {
-    fn read(response: &mut Reader<'_>) -> io::Result<Self> {
-        response.i16()?; // an error shows as a leader of -1
-        let (partition, leader) = (response.i32()?, response.i32()?);
-        Ok(Self { partition, leader, replicas: response.vec(Reader::i32)?, isr: response.vec(Reader::i32)? })
-    }
-}
-
-/// Error code and message of a change of one topic.
-fn change(api: Api, response: &mut Reader<'_>) -> io::Result<(i16, String)> {
-    response.i32()?; // throttle time
-    let has_message = api.name != Api::DELETE_TOPICS.name;
-    let results = response.vec(|result| {
-        result.string()?; // topic
-        let code = result.i16()?;
-        Ok((code, if has_message { result.string()? } else { String::new() }))
-    })?;
-    results.into_iter().next().ok_or_else(|| io::Error::other("no result"))
-}
-
 /// Error code and offset of the only partition asked for.
-fn end_offset(response: &mut Reader<'_>) -> io::Result<(i16, i64)> {
+fn end_offset(api: Api, response: &mut Reader<'_>) -> io::Result<(i16, i64)> {
     let topics = response.vec(|topic| {
         topic.string()?;
         topic.vec(|partition| {
             partition.i32()?;
             let code = partition.i16()?;
+            if api.version == 0 {
+                let offsets = partition.vec(Reader::i64)?;
+                return Ok((code, offsets.first().copied().unwrap_or(-1)));
+            }
             partition.i64()?; // timestamp
             Ok((code, partition.i64()?))
         })
@@ -364,9 +293,9 @@ pub(crate) fn not_yet<T>(api: Api, what: &str, code: i16, message: String) -> Re
     if RETRIABLE.contains(&code) {
         return Ok(Look::NotYet(format!("error code {code} {message}")));
     }
-    refused(api, what, code, message)
+    Err(refusal(api, what, code, message))
 }
 
-fn refused<T>(api: Api, what: &str, code: i16, message: String) -> Result<Look<T>, ClusterError> {
-    Err(ClusterError::Kafka { api: api.name, what: what.to_owned(), code, message })
+pub(crate) fn refusal(api: Api, what: &str, code: i16, message: impl Into<String>) -> ClusterError {
+    ClusterError::Kafka { api: api.name, what: what.to_owned(), code, message: message.into() }
 }

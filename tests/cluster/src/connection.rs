@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-/// A request kind at the version that every broker from 0.11 to 4.x serves, so that nothing is negotiated.
+/// A request kind at a version; the constants are what every broker from 1.0 to 4.x serves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Api {
     pub(crate) name: &'static str,
     key: i16,
-    version: i16,
+    pub(crate) version: i16,
 }
 
 impl Api {
@@ -23,6 +23,10 @@ impl Api {
     pub(crate) const DELETE_TOPICS: Self = Self { name: "DeleteTopics", key: 20, version: 1 };
     pub(crate) const INIT_PRODUCER_ID: Self = Self { name: "InitProducerId", key: 22, version: 0 };
     pub(crate) const CREATE_PARTITIONS: Self = Self { name: "CreatePartitions", key: 37, version: 0 };
+
+    pub(crate) fn at(self, version: i16) -> Self {
+        Self { version, ..self }
+    }
 }
 
 /// A connection that fails for good at its first error.

@@ -10,6 +10,9 @@ use std::{
     process::Command,
 };
 
+/// Debian's package with Java and its compiler.
+const JDK: &str = "default-jdk-headless";
+
 /// The folder of the jars: `TROUPE_CLUSTER_CACHE`, else `cluster` in `CARGO_TARGET_DIR`, else in the workspace's
 /// `target`.
 pub fn cache_root() -> PathBuf {
@@ -20,7 +23,7 @@ pub fn cache_root() -> PathBuf {
     env::var_os("TROUPE_CLUSTER_CACHE").map_or_else(|| target().join("cluster"), PathBuf::from)
 }
 
-/// The folder with all jars of a version, fetching them (and, as root, a JRE and Maven) if they are missing.
+/// The folder with all jars of a version, fetching them (and, as root, a JDK and Maven) if they are missing.
 pub(crate) fn jars(version: KafkaVersion) -> Result<PathBuf, ClusterError> {
     let root = cache_root();
     let folder = root.join(version.to_string());
@@ -30,20 +33,34 @@ pub(crate) fn jars(version: KafkaVersion) -> Result<PathBuf, ClusterError> {
     if complete() && on_path("java") {
         return Ok(folder);
     }
-    fs::create_dir_all(&root).map_err(ClusterError::io(format!("create {}", root.display())))?;
-    // parallel test binaries queue here; the lock goes with the file handle
-    let lock = root.join("lock");
-    let lock = File::create(&lock).map_err(ClusterError::io(format!("create {}", lock.display())))?;
-    flock(&lock, FlockOperation::LockExclusive)
-        .map_err(|e| ClusterError::io("lock the jar cache")(e.into()))?;
+    let _lock = lock(&root)?;
     if !on_path("java") {
-        install("default-jre-headless")?;
+        install(JDK)?;
     }
     if !complete() {
         tell(&format!("fetching Kafka {version} and what it needs by Maven into {}", folder.display()));
         fetch(&pom, &folder)?;
     }
     Ok(folder)
+}
+
+/// Makes sure that `java` can run a source file; the JRE alone cannot.
+pub(crate) fn ensure_compiler() -> Result<(), ClusterError> {
+    if on_path("javac") {
+        return Ok(());
+    }
+    let _lock = lock(&cache_root())?;
+    if on_path("javac") { Ok(()) } else { install(JDK) }
+}
+
+/// Lets parallel test binaries queue; the lock goes with the file handle.
+fn lock(root: &Path) -> Result<File, ClusterError> {
+    fs::create_dir_all(root).map_err(ClusterError::io(format!("create {}", root.display())))?;
+    let lock = root.join("lock");
+    let lock = File::create(&lock).map_err(ClusterError::io(format!("create {}", lock.display())))?;
+    flock(&lock, FlockOperation::LockExclusive)
+        .map_err(|e| ClusterError::io("lock the jar cache")(e.into()))?;
+    Ok(lock)
 }
 
 /// Lets Maven copy the release and all it depends on, then renames the result into place, so that a folder that

@@ -1,7 +1,7 @@
 //! Any Java program of a version's class path.
 
 use crate::{
-    ClusterError, KafkaVersion,
+    ClusterError, KafkaVersion, jars,
     keeper::{Keeper, Streams},
     scratch::Scratch,
     server::java_command,
@@ -35,14 +35,41 @@ impl JavaChild {
         main_class: &str,
         arguments: &[&str],
     ) -> Result<Self, ClusterError> {
-        let java = [&["-Xmx256m", main_class], arguments].concat();
-        let java: Vec<OsString> = java.into_iter().map(OsString::from).collect();
+        Self::run(scratch, &format!("java-{number}-{main_class}"), version, main_class.into(), arguments)
+    }
+
+    /// A program of one file in this crate's folder `java`, compiled as it starts.
+    pub(crate) fn start_source(
+        scratch: &Arc<Scratch>,
+        number: usize,
+        version: KafkaVersion,
+        program: &str,
+        arguments: &[&str],
+    ) -> Result<Self, ClusterError> {
+        jars::ensure_compiler()?;
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("java").join(format!("{program}.java"));
+        Self::run(scratch, &format!("java-{number}-{program}"), version, source.into(), arguments)
+    }
+
+    fn run(
+        scratch: &Arc<Scratch>,
+        name: &str,
+        version: KafkaVersion,
+        main: OsString,
+        arguments: &[&str],
+    ) -> Result<Self, ClusterError> {
+        let java = [OsString::from("-Xmx256m"), main].into_iter();
+        let java: Vec<OsString> = java.chain(arguments.iter().map(OsString::from)).collect();
         let command = java_command(version, scratch, &java)?;
-        let name = format!("java-{number}-{main_class}");
         let log = scratch.path().join(format!("{name}.log"));
-        let mut keeper = Keeper::start(&name, &command, &log, Streams::Piped)?;
+        let mut keeper = Keeper::start(name, &command, &log, Streams::Piped)?;
         let (stdin, stdout) = keeper.take_pipes();
         Ok(Self { stdin, stdout, keeper, log, _scratch: Arc::clone(scratch) })
+    }
+
+    /// An error of this program, with the end of its log.
+    pub(crate) fn error(&self, what: impl Into<String>) -> ClusterError {
+        ClusterError::server(self.keeper.name(), what, &self.log)
     }
 
     /// The process id.

@@ -78,6 +78,10 @@ impl Keeper {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Both pipes of a process started with [`Streams::Piped`], once.
     pub(crate) fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>) {
         (self.shell.stdin.take(), self.shell.stdout.take())

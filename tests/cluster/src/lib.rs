@@ -24,6 +24,11 @@
 //! - [`Proxy`]: a network between a client and a server that fails on purpose.
 //! - `golden/regenerate` (a script): asks the real assignors of three generations, for proto's tests of ours.
 //! - `wire`, `batch`, [`Client`]: the few Kafka requests that tests need: topics, produce, end offsets.
+//! - `generation`: at which versions of them; `admin`, `znodes`: topics of brokers that have no requests for them.
+//! - `properties`: what each release needs in `server.properties`, in ZooKeeper and in KRaft mode.
+//! - [`JavaProducer`], [`JavaRecord`]: Kafka's own clients, by the programs in `java/`; [`entries`]: what they and the
+//!   brokers have made of it in the log.
+//! - `examples/golden_logs`: writes the logs of each generation that proto's tests read.
 //!
 //! # Non-obvious
 //! - Nothing here needs `Drop` to run: a keeper ends its process, and the janitor removes the data folder, as soon
@@ -32,9 +37,15 @@
 //!   restart after a kill first waits until ZooKeeper has expired the old session.
 //! - Servers of an ensemble know each other under different addresses: each has a proxy of its own to the quorum port of
 //!   each other. Later versions tell each other the election address that they have, so that port has none.
+//! - A broker of 0.8 tells its clients of no broker until there is a topic; then, of all.
+//! - In KRaft mode broker 0 is the only controller: while it is down no leader changes. ZooKeeper runs all the same, for
+//!   the groups of Troupe and of the old consumer.
+//! - The features of a KRaft broker (`metadata.version`, `transaction.version`) are its release's defaults from its first
+//!   start on, and stay in an upgrade.
 //! - SIGSTOP is not at once: one thread takes it and stops the others. `pause` waits until all stand still.
 #![deny(missing_docs)]
 
+mod admin;
 mod batch;
 mod broker;
 mod client;
@@ -42,28 +53,37 @@ mod cluster;
 mod connection;
 mod ensemble;
 mod error;
+mod generation;
 mod jars;
 mod java_child;
+mod java_clients;
 mod keeper;
+mod metadata;
 mod poll;
 mod port;
 mod produce;
+mod properties;
 mod proxy;
 mod scratch;
+mod segment;
 mod server;
 mod version;
 mod wire;
+mod znodes;
 mod zookeeper;
 
 pub use broker::Broker;
-pub use client::{Client, PartitionMetadata};
+pub use client::Client;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use ensemble::Ensemble;
 pub use error::ClusterError;
 pub use jars::cache_root;
 pub use java_child::JavaChild;
+pub use java_clients::{JavaProducer, JavaRecord};
+pub use metadata::PartitionMetadata;
 pub use port::free_port;
 pub use produce::ProduceRecord;
 pub use proxy::Proxy;
+pub use segment::entries;
 pub use version::{KafkaVersion, ZooKeeperVersion};
 pub use zookeeper::ZooKeeper;

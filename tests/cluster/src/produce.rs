@@ -5,6 +5,7 @@ use crate::{
     batch::{Batch, ProducerId},
     client::not_yet,
     connection::{Api, Connection},
+    generation::Format,
     poll::{Look, until},
     wire::{Reader, Writer},
 };
@@ -63,7 +64,7 @@ pub(crate) fn produce(
                 (queue, scope.spawn(move || sender.run(&jobs)))
             })
             .unzip();
-        let filled = fill(topic, records, partitions, &queues);
+        let filled = fill(topic, records, (partitions, client.generation.format()), &queues);
         drop(queues);
         let mut count = 0;
         for thread in threads {
@@ -77,10 +78,10 @@ pub(crate) fn produce(
 fn fill(
     topic: &str,
     records: impl IntoIterator<Item = ProduceRecord>,
-    partitions: i32,
+    (partitions, format): (i32, Format),
     queues: &[SyncSender<Job>],
 ) -> Result<(), ClusterError> {
-    let mut batches: Vec<Batch> = (0..partitions).map(|_| Batch::new()).collect();
+    let mut batches: Vec<Batch> = (0..partitions).map(|_| Batch::new(format)).collect();
     let queue_of = |partition: usize| &queues[partition % queues.len()];
     let job = |partition: usize, batch| (i32::try_from(partition).unwrap_or(i32::MAX), batch);
     let mut next = 0;
@@ -100,7 +101,7 @@ fn fill(
         };
         batch.push(&record);
         if batch.size() >= FULL {
-            let full = std::mem::replace(batch, Batch::new());
+            let full = std::mem::replace(batch, Batch::new(format));
             if queue_of(chosen).send(job(chosen, full)).is_err() {
                 return Ok(());
             }
@@ -140,8 +141,11 @@ impl Sender<'_> {
     }
 
     fn send(&mut self, partition: i32, batch: &[u8]) -> Result<(), ClusterError> {
+        let api = self.client.generation.produce();
         let mut body = Writer(Vec::with_capacity(batch.len() + 100));
-        body.i16(-1); // no transaction
+        if api.version >= 3 {
+            body.i16(-1); // no transaction
+        }
         body.i16(-1); // acks=all
         body.i32(REQUEST_TIMEOUT_MS);
         body.len(1);
@@ -151,32 +155,34 @@ impl Sender<'_> {
         body.bytes(batch);
         let what = format!("{}-{partition}", self.topic);
         until(&format!("acknowledgement of a batch to {what}"), || {
-            let code = self.call(partition, &body.0);
+            let code = self.call(api, partition, &body.0);
             if !matches!(code, Ok(0)) {
                 self.leaders.remove(&partition);
             }
             match code {
                 Ok(0 | DUPLICATE_SEQUENCE) => Ok(Look::Done(())),
-                Ok(code) => not_yet(Api::PRODUCE, &what, code, String::new()),
+                Ok(code) => not_yet(api, &what, code, String::new()),
                 Err(error) => Ok(Look::NotYet(error.to_string())),
             }
         })
     }
 
     /// One attempt; returns the error code.
-    fn call(&mut self, partition: i32, body: &[u8]) -> io::Result<i16> {
+    fn call(&mut self, api: Api, partition: i32, body: &[u8]) -> io::Result<i16> {
         if !self.leaders.contains_key(&partition) {
             self.leaders.insert(partition, self.client.leader(self.topic, partition)?);
         }
         let leader = self.leaders.get_mut(&partition).ok_or(io::ErrorKind::NotConnected)?;
-        let response = leader.call(Api::PRODUCE, body)?;
+        let response = leader.call(api, body)?;
         let codes = Reader(&response).vec(|topic| {
             topic.string()?;
             topic.vec(|partition| {
                 partition.i32()?;
                 let code = partition.i16()?;
                 partition.i64()?; // base offset
-                partition.i64()?; // append time
+                if api.version >= 2 {
+                    partition.i64()?; // append time
+                }
                 Ok(code)
             })
         })?;
@@ -185,6 +191,9 @@ impl Sender<'_> {
 }
 
 fn producer_id(client: &Client) -> Result<ProducerId, ClusterError> {
+    if client.generation.format() != Format::Batch {
+        return Ok(ProducerId::NONE);
+    }
     let mut body = Writer::default();
     body.i16(-1); // no transaction
     body.i32(REQUEST_TIMEOUT_MS);

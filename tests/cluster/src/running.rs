@@ -11,7 +11,7 @@ use std::{
     path::Path,
     time::Duration,
 };
-use troupe_cluster::{Broker, Client, Cluster, ClusterError, ZooKeeper};
+use troupe_cluster::{Broker, Client, Cluster, ClusterError, KafkaVersion, ZooKeeper};
 
 /// The state file of a cluster that runs.
 pub(crate) struct Running(BTreeMap<String, String>);
@@ -33,7 +33,11 @@ impl Running {
 
     /// A client of the brokers that run.
     pub(crate) fn client(&self) -> Result<Client> {
-        Ok(Client::new(self.get("bootstrap")?))
+        let client = Client::new(self.get("bootstrap")?);
+        Ok(match self.0.get("kafka") {
+            Some(oldest) => client.of_version(oldest.parse::<KafkaVersion>()?, self.get("zookeeper")?),
+            None => client,
+        })
     }
 
     /// Lets the running cluster do something and waits until it is done.
@@ -98,6 +102,9 @@ fn describe(cluster: &Cluster) -> Result<String> {
     let running = cluster.brokers().iter().filter(|broker| broker.pid().is_some());
     let bootstrap: Vec<String> = running.map(Broker::address).collect();
     writeln!(text, "bootstrap={}", bootstrap.join(","))?;
+    if let Some(oldest) = cluster.oldest() {
+        writeln!(text, "kafka={oldest}")?;
+    }
     writeln!(text, "folder={}", cluster.folder().display())?;
     writeln!(text, "control={}", control(cluster).display())?;
     let pid = |pid: Option<u32>| pid.map_or_else(String::new, |pid| pid.to_string());

@@ -70,6 +70,17 @@ impl Server {
         Ok(())
     }
 
+    /// Runs a Java process to its end instead, which is to be a success.
+    pub(crate) fn run(&self, jars: KafkaVersion, arguments: &[OsString]) -> Result<(), ClusterError> {
+        self.start(jars, arguments)?;
+        let status = until(&format!("end of a tool for {}", self.name), || {
+            let status = self.keeper().as_mut().map(Keeper::ended).transpose()?.flatten();
+            Ok(status.map_or_else(|| Look::NotYet("it runs".to_owned()), Look::Done))
+        })?;
+        self.kill()?;
+        if status.success() { Ok(()) } else { Err(self.error(&format!("has a tool that failed: {status}"))) }
+    }
+
     /// Waits until `look` is done; an error with the log's end if the process ends or takes too long.
     pub(crate) fn wait_until_up(
         &self,

@@ -80,6 +80,12 @@ impl<'a> Reader<'a> {
         self.array().map(i64::from_be_bytes)
     }
 
+    /// Bytes; null reads as empty.
+    pub(crate) fn bytes(&mut self) -> io::Result<&'a [u8]> {
+        let length = usize::try_from(self.i32()?).unwrap_or(0);
+        self.take(length)
+    }
+
     /// A string; null reads as empty.
     pub(crate) fn string(&mut self) -> io::Result<String> {
         let length = usize::try_from(self.i16()?).unwrap_or(0);
