@@ -31,6 +31,8 @@ pub enum ApiKey {
     SaslHandshake = 17,
     /// The versions that a broker speaks.
     ApiVersions = 18,
+    /// Where a leader's epoch ended: tells a truncated log (KIP-320).
+    OffsetForLeaderEpoch = 23,
     /// One step of a SASL exchange.
     SaslAuthenticate = 36,
     /// Deletes empty groups.
@@ -94,6 +96,8 @@ pub trait Request {
     const NAME: &'static str;
     /// The versions that `encode` and the response's `decode` know.
     const VERSIONS: VersionRange;
+    /// The first flexible version (KIP-482): its header has tagged fields, as has that of its response.
+    const FLEXIBLE_FROM: i16 = i16::MAX;
     /// What answers it.
     type Response: Response;
 
@@ -103,11 +107,17 @@ pub trait Request {
 
 /// A response that this crate can read.
 pub trait Response: Sized {
-    /// Reads the body of a response (what follows the correlation id) in `version`.
+    /// Reads the body of a response (what follows the correlation id) in `version`. In a flexible version it
+    /// begins with the header's tagged fields.
     fn decode(version: i16, body: Bytes) -> Result<Self, WireError>;
+
+    /// How long the client is throttled, in ms; 0 where the response does not say.
+    fn throttle_ms(&self) -> i32 {
+        0
+    }
 }
 
-/// The header that every request begins with (header version 1).
+/// The header that every request begins with (header version 1; tagged fields follow it in a flexible version).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestHeader<'a> {
     /// The API.
@@ -153,6 +163,10 @@ pub fn encode_request_into<R: Request>(
     let start = out.position();
     out.i32(0);
     RequestHeader { api: R::API, version, correlation_id, client_id }.encode(&mut out);
+    if version >= R::FLEXIBLE_FROM {
+        out.begin_flexible();
+        out.no_tagged_fields();
+    }
     request.encode(version, &mut out);
     out.close_size(R::NAME, start);
     out.finish()

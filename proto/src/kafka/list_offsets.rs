@@ -101,6 +101,10 @@ impl Response for ListOffsetsResponse {
         r.finish("ListOffsetsResponse")?;
         Ok(Self { throttle_ms, topics })
     }
+
+    fn throttle_ms(&self) -> i32 {
+        self.throttle_ms
+    }
 }
 
 fn listed(version: i16, r: &mut Reader) -> Result<ListedOffset, WireError> {

@@ -96,6 +96,10 @@ impl Response for FetchResponse {
         r.finish("FetchResponse")?;
         Ok(Self { head, topics })
     }
+
+    fn throttle_ms(&self) -> i32 {
+        self.head.throttle_ms
+    }
 }
 
 /// Reads what stands before the topics.

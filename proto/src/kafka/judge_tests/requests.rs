@@ -3,7 +3,6 @@ use crate::kafka::api_versions::ApiVersionsRequest;
 use crate::kafka::fetch::{FetchPartition, FetchRequest, FetchTopic, ForgottenTopic};
 use crate::kafka::find_coordinator::FindCoordinatorRequest;
 use crate::kafka::list_offsets::{ListOffsetsRequest, ListOffsetsTopic};
-use crate::kafka::metadata::MetadataRequest;
 use crate::kafka::offset_commit::{CommitPartition, CommitTopic, OffsetCommitRequest};
 use crate::kafka::offset_fetch::OffsetFetchRequest;
 use kafka_protocol::messages as judge;
@@ -69,18 +68,6 @@ proptest! {
             partitions: topic.partitions.clone(),
         }).collect();
         prop_assert!(version < 7 || dropped == request.forgotten);
-    }
-
-    #[test]
-    fn metadata(version in 0..=5i16, asked in proptest::option::of(vec(text(), 0..4))) {
-        let request = MetadataRequest { topics: asked.clone() };
-        let judged: judge::MetadataRequest = judge_decode(&request, version);
-        prop_assert!(version < 4 || !judged.allow_auto_topic_creation);
-        let judged: Option<Vec<Arc<str>>> = judged.topics.map(|topics| {
-            topics.iter().map(|t| Arc::from(t.name.as_ref().expect("a name").as_str())).collect()
-        });
-        let expected = if version == 0 { Some(asked.unwrap_or_default()) } else { asked };
-        prop_assert_eq!(judged, expected);
     }
 
     #[test]

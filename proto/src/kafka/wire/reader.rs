@@ -7,10 +7,13 @@ use std::sync::Arc;
 ///
 /// Each read names the field that it reads, for the error. Nothing is reserved that the frame does not hold.
 /// A frame is [`Bytes`], or any byte slice where no byte string is to be kept.
+///
+/// Lengths and counts of strings and arrays are of fixed size, or varints once [`Self::flexible`] says so (KIP-482).
 #[derive(Debug, Clone)]
 pub struct Reader<B = Bytes> {
     frame: B,
     at: usize,
+    flexible: bool,
 }
 
 type Read<T> = Result<T, WireError>;
@@ -27,7 +30,12 @@ macro_rules! fixed {
 impl<B: AsRef<[u8]>> Reader<B> {
     /// Reads `frame` from its start.
     pub fn new(frame: B) -> Self {
-        Self { frame, at: 0 }
+        Self { frame, at: 0, flexible: false }
+    }
+
+    /// Whether the message is of a flexible version: compact strings and arrays, tagged fields.
+    pub fn flexible(self, flexible: bool) -> Self {
+        Self { flexible, ..self }
     }
 
     /// Bytes read so far.
@@ -61,7 +69,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
     /// Reads a string or null.
     pub fn nullable_string(&mut self, what: &'static str) -> Read<Option<Arc<str>>> {
         let at = self.at;
-        let length = i64::from(self.i16(what)?);
+        let length = self.length(what, |r| r.i16(what).map(i64::from))?;
         let Some(range) = self.sized(what, at, length)? else { return Ok(None) };
         match std::str::from_utf8(&self.frame.as_ref()[range]) {
             Ok(text) => Ok(Some(Arc::from(text))),
@@ -102,18 +110,41 @@ impl<B: AsRef<[u8]>> Reader<B> {
     /// Reads an element count, `None` for null, that fits in the rest of the frame at `least` bytes each.
     pub fn array_len(&mut self, what: &'static str, least: usize) -> Read<Option<usize>> {
         let at = self.at;
-        let count = self.i32(what)?;
+        let count = self.length(what, |r| r.i32(what).map(i64::from))?;
         if count == -1 {
             return Ok(None);
         }
         let Ok(count) = usize::try_from(count) else {
-            return Err(WireError { what, at, problem: WireProblem::Length(count.into()) });
+            return Err(WireError { what, at, problem: WireProblem::Length(count) });
         };
         let left = self.remaining();
         if count.saturating_mul(least.max(1)) > left {
             return Err(WireError { what, at, problem: WireProblem::Count { count, left } });
         }
         Ok(Some(count))
+    }
+
+    /// Passes over the tagged fields that end each struct of a flexible message; does nothing in others.
+    pub fn tagged_fields(&mut self, what: &'static str) -> Read<()> {
+        if !self.flexible {
+            return Ok(());
+        }
+        let at = self.at;
+        let (count, left) = (self.unsigned(what)?, self.remaining());
+        if count.saturating_mul(2) > left {
+            return Err(WireError { what, at, problem: WireProblem::Count { count, left } });
+        }
+        for _ in 0..count {
+            let _tag = self.unsigned(what)?;
+            let size = self.unsigned(what)?;
+            self.advance(what, size)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a UUID.
+    pub fn uuid(&mut self, what: &'static str) -> Read<[u8; 16]> {
+        self.array_of(what)
     }
 
     /// Reads a zigzag varint of 32 bits.
@@ -132,6 +163,15 @@ impl<B: AsRef<[u8]>> Reader<B> {
             0 => Ok(()),
             left => Err(WireError { what, at: self.at, problem: WireProblem::TrailingBytes(left) }),
         }
+    }
+
+    /// A length: of the flexible form (one more than it says, 0 for null), or as `fixed` reads it.
+    fn length(&mut self, what: &'static str, fixed: impl Fn(&mut Self) -> Read<i64>) -> Read<i64> {
+        if self.flexible { Ok(self.unsigned(what)? as i64 - 1) } else { fixed(self) }
+    }
+
+    fn unsigned(&mut self, what: &'static str) -> Read<usize> {
+        self.variable(what, varint::unsigned).map(|value| value as usize)
     }
 
     fn variable<T>(
@@ -191,7 +231,7 @@ impl Reader<Bytes> {
     /// Reads a byte string, as a slice of the frame, or null.
     pub fn nullable_bytes(&mut self, what: &'static str) -> Read<Option<Bytes>> {
         let at = self.at;
-        let length = i64::from(self.i32(what)?);
+        let length = self.length(what, |r| r.i32(what).map(i64::from))?;
         Ok(self.sized(what, at, length)?.map(|range| self.frame.slice(range)))
     }
 }

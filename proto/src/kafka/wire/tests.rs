@@ -34,6 +34,30 @@ fn a_count_beyond_the_frame_reserves_nothing() {
 }
 
 #[test]
+fn a_flexible_message_counts_one_more_and_null_is_0() {
+    let flexible = |bytes| reader(bytes).flexible(true);
+    assert_eq!(flexible(&[3, b'a', b'b']).string("s").unwrap(), "ab".into());
+    assert_eq!(flexible(&[0]).nullable_string("s"), Ok(None));
+    assert_eq!(flexible(&[0]).string("s").unwrap_err().problem, WireProblem::Length(-1));
+    assert_eq!(flexible(&[2, 7]).bytes("b").unwrap(), [7][..]);
+    assert_eq!(flexible(&[3, 7, 8]).array("a", 1, |r| r.i8("a.x")), Ok(vec![7, 8]));
+    let error = flexible(&[0xff, 0xff, 0xff, 0xff, 0x0f, 0]).array("a", 0, |r| r.i8("a.x")).unwrap_err();
+    assert_eq!(error.problem, WireProblem::Count { count: u32::MAX as usize - 1, left: 1 });
+    assert!(flexible(&[0xff, 0xff, 0xff, 0xff, 0x1f, 0]).string("s").is_err(), "33 bits");
+}
+
+#[test]
+fn tagged_fields_are_passed_over_within_the_frame() {
+    let mut r = reader(&[2, 0, 3, 9, 9, 9, 0x80, 1, 0, 5]).flexible(true);
+    assert_eq!(r.tagged_fields("t"), Ok(()));
+    assert_eq!(r.i8("after"), Ok(5));
+    let problem = |bytes| reader(bytes).flexible(true).tagged_fields("t").unwrap_err().problem;
+    assert_eq!(problem(&[2, 0, 0]), WireProblem::Count { count: 2, left: 2 });
+    assert_eq!(problem(&[1, 0, 9, 1]), WireProblem::Truncated { needed: 9, left: 1 });
+    assert_eq!(reader(&[7]).tagged_fields("none in a fixed message"), Ok(()));
+}
+
+#[test]
 fn byte_strings_are_slices_of_the_frame() {
     let frame = Bytes::from(vec![0, 0, 0, 3, 1, 2, 3]);
     let bytes = Reader::new(frame.clone()).bytes("b").unwrap();

@@ -1,4 +1,4 @@
-//! Zigzag variable-length integers, as records of magic 2 use them.
+//! Variable-length integers: zigzag in records of magic 2, unsigned in flexible messages.
 
 /// Reads a varint at `at`; answers the value and the position after it, or `None` if it is cut or overflows.
 ///
@@ -20,6 +20,12 @@ pub(crate) fn varlong(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     }
     let (value, after) = long(bytes, at)?;
     Some((zigzag64(value), after))
+}
+
+/// Reads an unsigned varint of 32 bits at `at`, like [`varint`].
+pub(crate) fn unsigned(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
+    let (value, after) = long(bytes, at)?;
+    Some((u32::try_from(value).ok()?, after))
 }
 
 #[inline(always)]
@@ -61,7 +67,11 @@ fn zigzag64(raw: u64) -> i64 {
 
 /// Writes `value` as a zigzag varint; a varint and a varlong of the same value are the same bytes.
 pub(crate) fn put(out: &mut impl bytes::BufMut, value: i64) {
-    let mut raw = ((value << 1) ^ (value >> 63)) as u64;
+    put_unsigned(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
+/// Writes `raw` as an unsigned varint.
+pub(crate) fn put_unsigned(out: &mut impl bytes::BufMut, mut raw: u64) {
     while raw >= 0x80 {
         out.put_u8(raw as u8 | 0x80);
         raw >>= 7;

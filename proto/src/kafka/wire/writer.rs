@@ -5,16 +5,36 @@ use bytes::{BufMut, BytesMut};
 ///
 /// A value too long for its length field is remembered and comes out of [`Writer::finish`]: encoders stay free
 /// of error handling.
+///
+/// Lengths and counts of strings and arrays are of fixed size, or varints after [`Self::begin_flexible`] (KIP-482).
 #[derive(Debug, Default)]
 pub struct Writer {
     out: BytesMut,
     failed: Option<WireError>,
+    flexible: bool,
 }
 
 impl Writer {
     /// Appends to `out`, which may be a recycled buffer.
     pub fn new(out: BytesMut) -> Self {
-        Self { out, failed: None }
+        Self { out, failed: None, flexible: false }
+    }
+
+    /// From here on the message is of a flexible version: compact strings and arrays, tagged fields.
+    pub fn begin_flexible(&mut self) {
+        self.flexible = true;
+    }
+
+    /// Writes that a struct of a flexible message has no tagged fields; nothing in other messages.
+    pub fn no_tagged_fields(&mut self) {
+        if self.flexible {
+            self.out.put_u8(0);
+        }
+    }
+
+    /// Writes a UUID.
+    pub fn uuid(&mut self, uuid: [u8; 16]) {
+        self.out.put_slice(&uuid);
     }
 
     /// Bytes written, with those that the buffer already held.
@@ -59,8 +79,11 @@ impl Writer {
 
     /// Writes a string of at most 32,767 bytes.
     pub fn string(&mut self, what: &'static str, text: &str) {
-        let length = i16::try_from(text.len()).unwrap_or_else(|_| self.fail(what, text.len()));
-        self.out.put_i16(length);
+        match i16::try_from(text.len()) {
+            Err(_) => self.fail(what, text.len()),
+            Ok(length) if self.flexible => self.compact_length(length as usize),
+            Ok(length) => self.out.put_i16(length),
+        }
         self.out.put_slice(text.as_bytes());
     }
 
@@ -68,22 +91,21 @@ impl Writer {
     pub fn nullable_string(&mut self, what: &'static str, text: Option<&str>) {
         match text {
             Some(text) => self.string(what, text),
+            None if self.flexible => self.out.put_u8(0),
             None => self.out.put_i16(-1),
         }
     }
 
     /// Writes a byte string or null.
     pub fn nullable_bytes(&mut self, what: &'static str, bytes: Option<&[u8]>) {
-        let Some(bytes) = bytes else { return self.out.put_i32(-1) };
-        let length = i32::try_from(bytes.len()).unwrap_or_else(|_| self.fail(what, bytes.len()));
-        self.out.put_i32(length);
+        let Some(bytes) = bytes else { return self.null_length() };
+        self.length(what, bytes.len());
         self.out.put_slice(bytes);
     }
 
     /// Writes an array.
     pub fn array<T>(&mut self, what: &'static str, all: &[T], mut element: impl FnMut(&mut Self, &T)) {
-        let count = i32::try_from(all.len()).unwrap_or_else(|_| self.fail(what, all.len()));
-        self.out.put_i32(count);
+        self.length(what, all.len());
         for one in all {
             element(self, one);
         }
@@ -98,20 +120,37 @@ impl Writer {
     ) {
         match all {
             Some(all) => self.array(what, all, element),
-            None => self.out.put_i32(-1),
+            None => self.null_length(),
         }
     }
 
     /// Overwrites the int32 at `at` with the count of bytes that follow it.
     pub(crate) fn close_size(&mut self, what: &'static str, at: usize) {
         let length = self.out.len() - at - 4;
-        let size = i32::try_from(length).unwrap_or_else(|_| self.fail(what, length));
-        self.out[at..at + 4].copy_from_slice(&size.to_be_bytes());
+        match i32::try_from(length) {
+            Ok(size) => self.out[at..at + 4].copy_from_slice(&size.to_be_bytes()),
+            Err(_) => self.fail(what, length),
+        }
     }
 
-    fn fail<T: Default>(&mut self, what: &'static str, length: usize) -> T {
+    fn length(&mut self, what: &'static str, length: usize) {
+        match i32::try_from(length) {
+            Err(_) => self.fail(what, length),
+            Ok(_) if self.flexible => self.compact_length(length),
+            Ok(length) => self.out.put_i32(length),
+        }
+    }
+
+    fn compact_length(&mut self, length: usize) {
+        varint::put_unsigned(&mut self.out, length as u64 + 1);
+    }
+
+    fn null_length(&mut self) {
+        if self.flexible { self.out.put_u8(0) } else { self.out.put_i32(-1) }
+    }
+
+    fn fail(&mut self, what: &'static str, length: usize) {
         let at = self.out.len();
         self.failed.get_or_insert(WireError { what, at, problem: WireProblem::TooLong(length) });
-        T::default()
     }
 }
