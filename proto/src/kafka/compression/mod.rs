@@ -142,7 +142,8 @@ impl Default for Decompressor {
 }
 
 impl Decompressor {
-    /// No batch may come out larger than `limit` bytes, of at most 2 GiB.
+    /// No batch may come out larger than `limit` bytes, of at most 2 GiB. An output that grows is held twice while it
+    /// is copied, so that memory stays below twice the limit.
     pub fn new(limit: usize) -> Self {
         Self {
             limit: limit.min(i32::MAX as usize),

@@ -62,7 +62,7 @@ impl Output {
             return Err(self.too_large());
         }
         if self.buffer.len() < end {
-            self.buffer.resize(end, 0);
+            self.grow(end.max((2 * self.buffer.len()).min(self.limit)));
         }
         let (filled, room) = self.buffer.split_at_mut(self.filled);
         Ok((filled, &mut room[..end - self.filled]))
@@ -77,10 +77,17 @@ impl Output {
         }
         if self.filled == self.buffer.len() || self.buffer.len() < at_least {
             let doubled = (2 * self.filled).max(at_least).max(FIRST_ROOM);
-            self.buffer.resize(doubled.min(self.limit + 1), 0);
+            self.grow(doubled.min(self.limit + 1));
         }
         let end = self.buffer.len().min(self.limit + 1);
         Ok(&mut self.buffer[self.filled..end])
+    }
+
+    /// Not by the buffer's own growth, which may go to twice the limit; fresh memory comes zeroed for nothing.
+    fn grow(&mut self, length: usize) {
+        let mut larger = BytesMut::zeroed(length);
+        larger[..self.filled].copy_from_slice(&self.buffer[..self.filled]);
+        self.buffer = larger;
     }
 
     /// Counts `written` bytes of the room as filled.

@@ -12,8 +12,13 @@ pub(super) fn decompress(input: &[u8], output: &mut Output) -> Result<(), Compre
     if !input.starts_with(XERIAL_MAGIC) {
         return block(input, output);
     }
-    let mut rest = input.get(XERIAL_HEADER..).ok_or_else(|| corrupt("the frame header is cut"))?;
+    let mut rest = input;
     while !rest.is_empty() {
+        if rest.starts_with(XERIAL_MAGIC) {
+            // streams one after the other, as xerial's own reader takes them
+            rest = rest.get(XERIAL_HEADER..).ok_or_else(|| corrupt("a frame header is cut"))?;
+            continue;
+        }
         let (size, after) = rest.split_first_chunk().ok_or_else(|| corrupt("a block's size is cut"))?;
         let size = u32::from_be_bytes(*size) as usize;
         let one = after.get(..size).ok_or_else(|| corrupt("the last block is cut"))?;

@@ -1,15 +1,18 @@
 use super::output::Output;
 use super::{Compression, CompressionError};
 use std::fmt;
-use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
+use zstd::zstd_safe::{DCtx, decompress_bound, get_error_name};
 
-/// Frames with a larger window (log2 of bytes) are refused: Kafka's writers stay far below 128 MiB.
-const WINDOW_LOG_MAX: u32 = 27;
+const TOO_SMALL: usize = (ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as usize).wrapping_neg();
 
-/// The decoder, made at first use and used again.
+/// The decoder, made at first use and used again: some 100 KiB outside of Rust's allocator.
+///
+/// It decodes in one call, so that the output is its window: a stream decoder would reserve the window that a frame
+/// names, up to 128 MiB and more, for whatever the frame holds.
 #[derive(Default)]
 pub(super) struct State {
-    decoder: Option<Decoder<'static>>,
+    decoder: Option<DCtx<'static>>,
 }
 
 impl fmt::Debug for State {
@@ -21,35 +24,26 @@ impl fmt::Debug for State {
 impl State {
     /// Decompresses all frames of `input`; none needs to tell its size.
     pub(super) fn decompress(&mut self, input: &[u8], output: &mut Output) -> Result<(), CompressionError> {
-        let decoder = self.ready().map_err(corrupt)?;
-        let mut source = InBuffer::around(input);
-        loop {
-            let room = output.growing_room(4 * input.len())?;
-            let capacity = room.len();
-            let mut sink = OutBuffer::around(room);
-            let wanted = decoder.run(&mut source, &mut sink).map_err(corrupt)?;
-            let written = sink.pos();
-            output.fill(written)?;
-            match (source.pos() == input.len(), wanted) {
-                (true, 0) => return Ok(()),
-                (true, _) if written < capacity => return Err(corrupt("the last frame is cut")),
-                _ => {}
-            }
+        // counts blocks where a frame does not tell its size
+        let bound = decompress_bound(input).map_err(corrupt)?;
+        let bound = usize::try_from(bound).unwrap_or(usize::MAX);
+        let too_large = output.too_large();
+        let room = output.room(bound)?;
+        let capped = room.len() < bound;
+        match self.decoder.get_or_insert_default().decompress(room, input) {
+            Ok(written) => output.fill(written),
+            Err(TOO_SMALL) if capped => Err(too_large),
+            Err(code) => Err(corrupt(code)),
         }
     }
 
-    fn ready(&mut self) -> std::io::Result<&mut Decoder<'static>> {
-        if self.decoder.is_none() {
-            let mut decoder = Decoder::new()?;
-            decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))?;
-            self.decoder = Some(decoder);
-        }
-        let decoder = self.decoder.as_mut().ok_or(std::io::ErrorKind::NotFound)?;
-        decoder.reinit()?;
-        Ok(decoder)
+    /// Bytes of the decoder.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        self.decoder.as_ref().map_or(0, DCtx::sizeof)
     }
 }
 
-fn corrupt(reason: impl fmt::Display) -> CompressionError {
-    CompressionError::corrupt(Compression::Zstd, reason)
+fn corrupt(code: usize) -> CompressionError {
+    CompressionError::corrupt(Compression::Zstd, get_error_name(code))
 }

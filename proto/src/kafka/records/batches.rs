@@ -1,7 +1,10 @@
-use super::entry::{Shallow, shallow};
+use super::entry::{Entry, Shallow, int16, shallow};
 use super::{PartialBatch, RecordBatch, RecordsError, batch, legacy};
 use crate::kafka::compression::Decompressor;
 use bytes::Bytes;
+
+/// Of a batch of magic 2.
+const ATTRIBUTES_AT: usize = 21;
 
 /// How a record set is decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +47,8 @@ impl RecordBatches {
 
     /// The next batch that reaches beyond the wanted offset; `None` at the end, for good, and after an error.
     ///
-    /// Batches wholly before that offset are passed over without checksum or decompression.
+    /// Batches wholly before that offset are passed over without checksum or decompression, but for control batches:
+    /// a [`super::TransactionFilter`] must see where transactions end.
     pub fn next_batch(
         &mut self,
         decompressor: &mut Decompressor,
@@ -86,10 +90,10 @@ impl RecordBatches {
         };
         let start = self.at;
         self.at += entry.size;
-        if entry.next_offset <= self.from {
-            return Ok(None);
-        }
         let whole = self.records.slice(start..self.at);
+        if entry.next_offset <= self.from {
+            return Ok(self.passed_over(&whole, &entry, decompressor));
+        }
         if entry.magic == 2 {
             return batch::decode(&whole, &entry, self.from, &self.options, decompressor).map(Some);
         }
@@ -98,5 +102,17 @@ impl RecordBatches {
             return Ok(Some(row));
         }
         legacy::decode_wrapper(&whole, &entry, self.from, &self.options, decompressor)
+    }
+
+    /// Of what lies before the position, control batches are answered; not bad ones, which one has stepped over.
+    fn passed_over(
+        &self,
+        bytes: &Bytes,
+        entry: &Entry,
+        decompressor: &mut Decompressor,
+    ) -> Option<RecordBatch> {
+        let attributes = int16(bytes, ATTRIBUTES_AT).filter(|_| entry.magic == 2)?;
+        let control = attributes & batch::CONTROL != 0;
+        control.then(|| batch::decode(bytes, entry, self.from, &self.options, decompressor).ok())?
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Entry {
     pub(super) base_offset: i64,
     pub(super) next_offset: i64,
     pub(super) magic: i8,
+    /// -1 below magic 2.
+    pub(super) leader_epoch: i32,
     /// Bytes with the entry head.
     pub(super) size: usize,
 }
@@ -41,6 +43,8 @@ pub struct PartialBatch {
 pub struct RecordSetExtent {
     /// The offset to fetch next, `None` without a whole entry: last base offset + last offset delta + 1.
     pub next_offset: Option<i64>,
+    /// Leader epoch of the last whole entry; -1 where there is none, and below magic 2.
+    pub leader_epoch: i32,
     /// Bytes of whole entries.
     pub complete_bytes: usize,
     /// Whole entries (batches, or messages of magic 0 and 1).
@@ -66,12 +70,19 @@ pub(super) enum Shallow {
 
 /// Walks the entries of `records` without checksums or decompression: a few bytes touched per entry.
 pub fn extent(records: &[u8]) -> RecordSetExtent {
-    let mut extent =
-        RecordSetExtent { next_offset: None, complete_bytes: 0, entries: 0, partial: None, error: None };
+    let mut extent = RecordSetExtent {
+        next_offset: None,
+        leader_epoch: -1,
+        complete_bytes: 0,
+        entries: 0,
+        partial: None,
+        error: None,
+    };
     loop {
         match shallow(&records[extent.complete_bytes..]) {
             Ok(Shallow::Entry(entry)) => {
                 extent.next_offset = Some(entry.next_offset);
+                extent.leader_epoch = entry.leader_epoch;
                 extent.complete_bytes += entry.size;
                 extent.entries += 1;
             }
@@ -123,7 +134,8 @@ pub(super) fn shallow(bytes: &[u8]) -> Result<Shallow, RecordsError> {
         .ok()
         .and_then(|delta| base_offset.checked_add(i64::from(delta) + 1))
         .ok_or_else(|| bad(RecordsProblem::Offset(last_offset_delta.into())))?;
-    Ok(Shallow::Entry(Entry { base_offset, next_offset, magic, size: whole }))
+    let leader_epoch = if magic == 2 { int32(bytes, 12).unwrap_or(-1) } else { -1 };
+    Ok(Shallow::Entry(Entry { base_offset, next_offset, magic, leader_epoch, size: whole }))
 }
 
 pub(super) fn int16(bytes: &[u8], at: usize) -> Option<i16> {

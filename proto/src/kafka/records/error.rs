@@ -5,7 +5,8 @@ use crate::kafka::compression::CompressionError;
 #[error("records from offset {offset}: {problem}; to step over them, set the position to {resume_at}")]
 #[non_exhaustive]
 pub struct RecordsError {
-    /// The first offset that could not be read.
+    /// The first offset that could not be read; of a compressed wrapper of magic 0 or 1 its own, which is that of its
+    /// last message.
     pub offset: i64,
     /// The next offset at which reading may go on: after the batch, as far as its header can be trusted.
     pub resume_at: i64,

@@ -93,7 +93,8 @@ fn timestamp_type(magic: i8, attributes: i16) -> TimestampType {
     }
 }
 
-/// The row of plain messages of one magic and timestamp type that `set` begins with; `None` if it begins with a wrapper.
+/// The row of plain messages of one magic and timestamp type that `set` begins with; `None` if it begins with a
+/// wrapper.
 pub(super) fn plain_row(
     set: &Bytes,
     first: &Entry,

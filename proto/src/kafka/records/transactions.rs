@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 /// Tells the batches of aborted transactions, for reading committed (`isolation.level=read_committed`).
 ///
-/// One per record set, made of what the response says about it; every batch of the set must pass through in order.
+/// One per record set, made of what the response says about it; every batch that [`super::RecordBatches`] answers must
+/// pass through in order. Past a bad entry, fetch again instead of reading on in the same set: it may have been a
+/// marker.
 #[derive(Debug, Clone, Default)]
 pub struct TransactionFilter {
     /// Latest first, so that the next to begin is at the end.

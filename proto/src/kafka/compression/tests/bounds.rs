@@ -77,3 +77,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn b19_a_zstd_frame_of_a_huge_window_takes_no_memory_for_it() {
+    let mut encoder = zstd::stream::Encoder::new(Vec::new(), 22).expect("in memory");
+    encoder.window_log(27).expect("as level 22 has it");
+    encoder.write_all(b"a small value").expect("in memory");
+    let frame = Bytes::from(encoder.finish().expect("in memory"));
+    let mut decompressor = Decompressor::default();
+    let output = decompressor.decompress(Compression::Zstd, &frame, Lz4Header::Standard);
+    assert_eq!(output.unwrap(), "a small value");
+    assert!(decompressor.zstd.size() < 256 << 10, "{} bytes", decompressor.zstd.size());
+}

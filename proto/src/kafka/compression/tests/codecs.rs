@@ -59,6 +59,14 @@ fn snappy_may_be_framed_or_bare_with_versions_of_any_order() {
 }
 
 #[test]
+fn snappy_streams_may_follow_each_other() {
+    let versions = [0, 0, 0, 1, 0, 0, 0, 1];
+    let two = [xerial(versions, &[b"one, ", b"two, "]), xerial(versions, &[b"three"])].concat();
+    assert_eq!(decompress(Compression::Snappy, &two).unwrap(), "one, two, three");
+    assert!(decompress(Compression::Snappy, &two[..two.len() - 20]).is_err(), "a header is cut");
+}
+
+#[test]
 fn the_old_clients_lz4_check_byte_passes_only_below_magic_2() {
     let block = lz4_blocks(b"some value, some value");
     let right = lz4_frame(0x60, &[&block]);

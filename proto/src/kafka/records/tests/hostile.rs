@@ -46,11 +46,6 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
 
     #[test]
-    fn arbitrary_bytes(set in vec(any::<u8>(), 0..300), from: i64) {
-        survives(set, from);
-    }
-
-    #[test]
     fn arbitrary_bytes_with_a_plausible_head(mut set in vec(any::<u8>(), 17..300), magic in 0..=2u8, from in 0..9i64) {
         let size = (set.len() - 12) as i32;
         set[..8].copy_from_slice(&1_i64.to_be_bytes());

@@ -1,4 +1,5 @@
 mod batches;
+mod field_cases;
 mod golden;
 mod hostile;
 mod messages;

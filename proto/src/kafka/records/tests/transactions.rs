@@ -13,9 +13,13 @@ fn marker(base: i64, producer: i64, kind: u8) -> Bytes {
 }
 
 fn admitted(sets: &[Bytes], aborted: &[(i64, i64)]) -> Vec<i64> {
+    admitted_from(0, sets, aborted)
+}
+
+fn admitted_from(from: i64, sets: &[Bytes], aborted: &[(i64, i64)]) -> Vec<i64> {
     let aborted = aborted.iter().map(|(producer_id, first)| AbortedTransaction::new(*producer_id, *first));
     let mut filter = TransactionFilter::new(aborted.collect());
-    let mut batches = RecordBatches::new(joined(sets), 0, DecodeOptions::default());
+    let mut batches = RecordBatches::new(joined(sets), from, DecodeOptions::default());
     let mut offsets = Vec::new();
     while let Some(batch) = batches.next_batch(&mut Decompressor::default()) {
         let batch = batch.expect("a good batch");
@@ -49,4 +53,22 @@ fn aborted_transactions_are_left_out_and_others_between_them_stay() {
 #[test]
 fn a_transaction_that_began_before_the_set_is_left_out_too() {
     assert_eq!(admitted(&[data(10, 7), marker(11, 7, 0), data(12, 7)], &[(7, 3)]), [12]);
+}
+
+#[test]
+fn a_transaction_that_ended_before_the_position_takes_nothing_after_it() {
+    // the set was fetched from 0, and is read again from 5: the marker at 3 lies before that
+    let set = [data(0, 7), marker(3, 7, 0), data(5, 7), marker(6, 7, 1)];
+    assert_eq!(admitted_from(5, &set, &[(7, 0)]), [5]);
+    assert_eq!(admitted_from(1, &set, &[(7, 0)]), [5]);
+}
+
+#[test]
+fn a_bad_marker_can_be_stepped_over() {
+    let mut bad = marker(1, 7, 0).to_vec();
+    bad[30] ^= 1;
+    let set = joined(&[data(0, 7), bad.into(), batch(2, &[b"v"])]);
+    let error = walk(set.clone(), 0).1.expect("an error");
+    assert_eq!((error.offset, error.resume_at), (1, 2));
+    assert_eq!(offsets(set, error.resume_at), [2]);
 }
