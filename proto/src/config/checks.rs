@@ -42,6 +42,16 @@ pub(super) fn consumer_id(id: &Option<String>) -> Check {
     }
 }
 
+/// A string on the wire.
+pub(super) fn client_rack(name: &Option<String>) -> Check {
+    match name.as_ref().map_or(0, String::len) {
+        bytes if bytes > i16::MAX as usize => {
+            Err(format!("its {bytes} bytes do not fit on the wire, at most {} do", i16::MAX))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A count or size from `MIN` to the largest Java int, the type on the wire.
 pub(super) fn at_least<const MIN: u32>(value: &u32) -> Check {
     match *value {
@@ -72,8 +82,10 @@ pub(super) fn optional_millis(value: &Option<Duration>) -> Check {
 
 pub(super) fn new_partitions_reset(value: &OffsetReset) -> Check {
     match value {
-        OffsetReset::Smallest | OffsetReset::Largest => Ok(()),
-        OffsetReset::None => Err("a partition that appears must start somewhere: smallest or largest".into()),
+        OffsetReset::None => {
+            Err("a partition that appears must start somewhere: smallest, largest or a time".into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -121,5 +133,9 @@ pub(super) fn across(config: &ConsumerConfig) -> Vec<ConfigError> {
         );
         refuse(bytes < message, property, reason);
     }
+    let limit = config.fetch_message_max_bytes_limit;
+    let reason =
+        format!("{limit} is less than the {message} of fetch.message.max.bytes, from which it grows");
+    refuse(limit < message, "troupe.fetch.message.max.bytes.limit", reason);
     problems
 }

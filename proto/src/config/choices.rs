@@ -28,18 +28,6 @@ macro_rules! choice {
 }
 
 choice! {
-    /// Where to start without a valid committed offset: `auto.offset.reset`, `troupe.new.partitions.reset`.
-    OffsetReset {
-        /// `smallest`: at the first record still stored. Nothing is missed, old records may come again.
-        Smallest = "smallest",
-        /// `largest`: after the last record. What was written before is missed.
-        Largest = "largest",
-        /// `none`: do not start; report the partition instead. Troupe's own, the old consumer refuses it.
-        None = "none",
-    }
-}
-
-choice! {
     /// Where offsets are committed: `offsets.storage`.
     OffsetsStorage {
         /// `zookeeper`: fenced, a member that lost a partition cannot overwrite its successor's offset.

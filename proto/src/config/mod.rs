@@ -22,15 +22,18 @@ mod checks;
 mod choices;
 mod declare;
 mod errors;
+mod iso_duration;
 mod java_properties;
+mod offset_reset;
 mod property;
+mod servers;
 mod table;
 
-pub use choices::{
-    AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers,
-};
+pub use choices::{AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetsStorage, RoundRobinPeers};
 pub use errors::{ConfigError, ConfigErrors, PropertyNotice};
+pub use offset_reset::OffsetReset;
 pub use property::{Effect, Property, RENAMED, properties};
+pub use servers::{BootstrapServers, ServerAddress, ServerError};
 pub use table::{ConsumerConfig, ConsumerConfigBuilder};
 
 use crate::zk::topic_filter::{INTERNAL_BEFORE_0_11, INTERNAL_TOPICS};

@@ -4,9 +4,11 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::choices::{
-    AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers,
+    AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetsStorage, RoundRobinPeers,
 };
 use super::errors::PropertyNotice;
+use super::offset_reset::OffsetReset;
+use super::servers::{BootstrapServers, ServerError};
 use super::table::{ConsumerConfigBuilder, TABLE};
 use crate::zk::connect_string::ConnectString;
 
@@ -146,10 +148,9 @@ impl PropertyValue for Option<String> {
     }
 }
 
-/// Separated by commas.
-impl PropertyValue for Vec<String> {
+impl PropertyValue for BootstrapServers {
     fn parse(text: &str) -> Result<Self, String> {
-        Ok(text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+        text.parse().map_err(|why: ServerError| why.to_string())
     }
 }
 
@@ -175,12 +176,7 @@ impl PropertyValue for ConnectString {
 
 impl PropertyValue for OffsetReset {
     fn parse(text: &str) -> Result<Self, String> {
-        let hint = match text {
-            "earliest" => " (`earliest` is the Java consumer's word for smallest)",
-            "latest" => " (`latest` is the Java consumer's word for largest)",
-            _ => "",
-        };
-        word(text, Self::from_word(text), Self::WORDS).map_err(|why| why + hint)
+        text.parse()
     }
 }
 

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use super::checks;
 use super::choices::{
-    AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetReset, OffsetsStorage, RoundRobinPeers,
+    AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetsStorage, RoundRobinPeers,
 };
 use super::declare::{declare, default, describe, effect, first};
 use super::errors::{ConfigError, PropertyNotice};
+use super::offset_reset::OffsetReset;
 use super::property::{Effect, Property, PropertyValue, REQUIRED, given, parse_default};
+use super::servers::BootstrapServers;
 use crate::zk::connect_string::ConnectString;
 
 declare! {
@@ -44,8 +46,8 @@ declare! {
             "How far a ZooKeeper follower may be behind; used only as the default of rebalance.backoff.ms."
         }
         auto_offset_reset: OffsetReset {
-            "auto.offset.reset", "smallest, largest or none", default "largest";
-            "Where a partition starts that has no committed offset, or one that is no longer stored. `largest` misses what was written before, and logs how much; `smallest` may deliver much again; `none` reports an error."
+            "auto.offset.reset", "smallest, largest, none, by_duration:PnDTnHnMnS or to_time:milliseconds-since-1970", default "largest";
+            "Where a partition starts that has no committed offset, one that is no longer stored, or one of an earlier topic of that name. `largest` misses what was written before, and logs how much; `smallest` may deliver much again; `none` reports an error; `by_duration:PT6H` (six hours ago, KIP-1106) and `to_time` start at the first record of that time or younger, else at the end. On brokers from 0.10.1 the topic must have message format 0.10 or later; older brokers give the start of a log segment before it."
         }
         offsets_storage: OffsetsStorage {
             "offsets.storage", "zookeeper or kafka", default "zookeeper";
@@ -112,8 +114,8 @@ declare! {
             "How long handlers may go on with the records of a partition that moves away. What is not finished then is handled again by the next owner. Bounded by what a Scala member waits. With a rebalance listener they have three quarters of it, and the listener the rest."
         }
         new_partitions_reset: OffsetReset {
-            "troupe.new.partitions.reset", "smallest or largest", default "smallest", check checks::new_partitions_reset;
-            "Where partitions start that appear under a running group. `smallest` misses nothing; the old consumer goes by auto.offset.reset, and with `largest` misses what is written before it notices. With `largest` here so do we, and log how much (`skipped`)."
+            "troupe.new.partitions.reset", "smallest, largest, by_duration:PnDTnHnMnS or to_time:milliseconds-since-1970", default "smallest", check checks::new_partitions_reset;
+            "Where partitions start that appear under a running group, also those of a topic that was deleted and made again. `smallest` misses nothing; the old consumer goes by auto.offset.reset. `largest` passes over what was written before the partition was noticed, and logs how much (`skipped`)."
         }
         consumer_timeout: Option<Duration>, set by Duration {
             "consumer.timeout.ms", "milliseconds, negative for none", default "-1", check checks::optional_millis,
@@ -122,12 +124,27 @@ declare! {
         }
         isolation_level: IsolationLevel {
             "isolation.level", "read_uncommitted or read_committed", default "read_uncommitted";
-            "Which records of transactions are delivered. The old consumer delivers all."
+            "Which records of transactions are delivered: all, as the old consumer does, or those that are committed; then nothing after the first open transaction is read. Transaction markers are never delivered. Brokers before 0.11 have no transactions."
         }
-        bootstrap_servers: Vec<String> {
-            "bootstrap.servers", "host:port,host:port", default "none" => Vec::new(),
-            not_yet "brokers are found in ZooKeeper only";
-            "Brokers to ask first. Empty: those registered in ZooKeeper."
+        check_crcs: bool {
+            "check.crcs", "true or false", default "true";
+            "Checks the checksum of every batch (or message), as the old consumer always does. `false` saves some processor time, and takes damaged data for good."
+        }
+        decompressed_batch_max_bytes: u32 {
+            "troupe.decompressed.batch.max.bytes", "bytes", default "67108864", check checks::at_least::<1>;
+            "Bytes that one compressed batch may come to. Bounds what a small batch can take in memory; a larger one is reported as unreadable."
+        }
+        bootstrap_servers: BootstrapServers {
+            "bootstrap.servers", "host:port,host:port", default "none" => BootstrapServers::default();
+            "Brokers to ask for topics, partitions and brokers. Set it where Kafka has no ZooKeeper (4.0 and later, or KRaft): zookeeper.connect is then an ensemble for the group alone. Leave it empty where `/brokers` stands in ZooKeeper, where changes are seen at once: with it a member may learn of new partitions after metadata.max.age.ms only, and members of the old consumer may give up waiting for it."
+        }
+        metadata_max_age: Duration {
+            "metadata.max.age.ms", "milliseconds", default "5000", check checks::millis::<1>;
+            "With bootstrap.servers, the time between two looks at topics and brokers: so late may new partitions be read, and members differ in what they know. The Java consumer's default is 300000; here it takes the place of ZooKeeper's watches."
+        }
+        client_rack: Option<String>, set by String {
+            "client.rack", "name", default "none" => None, check checks::client_rack;
+            "Where this client runs. Brokers of 2.4 and later with a replica selector then tell us to read from a replica in that rack, which may lag behind the leader. Troupe's own, the old consumer does not know it."
         }
         socket_timeout: Duration {
             "socket.timeout.ms", "milliseconds", default "30000", check checks::millis::<1>;
@@ -141,6 +158,11 @@ declare! {
         fetch_message_max_bytes: u32 {
             "fetch.message.max.bytes", "bytes", default "1048576", check checks::at_least::<1>;
             "Bytes to fetch per partition and request. Must hold the largest message where brokers are older than 0.10.1; more means fewer requests and more memory."
+        }
+        fetch_message_max_bytes_limit: u32 {
+            "troupe.fetch.message.max.bytes.limit", "bytes", default "fetch.message.max.bytes" => fetch_message_max_bytes,
+            check checks::at_least::<1>;
+            "With brokers older than 0.10.1, how far the fetch of a partition may grow for a message larger than fetch.message.max.bytes, for that message only. By default it does not: such a message is reported, and its partition waits until it is gone or the limit is raised."
         }
         fetch_response_max_bytes: u32 {
             "troupe.fetch.response.max.bytes", "bytes", default "8388608, at least fetch.message.max.bytes"
