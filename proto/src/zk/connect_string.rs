@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::config::ServerAddress;
+
 /// Port of a host that names none.
 pub const DEFAULT_PORT: u16 = 2181;
 
@@ -15,18 +17,8 @@ pub const DEFAULT_PORT: u16 = 2181;
 /// canonical form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectString {
-    hosts: Vec<ZkHost>,
+    hosts: Vec<ServerAddress>,
     chroot: Option<String>,
-}
-
-/// One server of an ensemble.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ZkHost {
-    /// Name or address, an IPv6 address without its brackets, as sockets want it.
-    pub host: String,
-    /// TCP port, 2181 unless given.
-    pub port: u16,
 }
 
 /// Why a connect string is refused.
@@ -53,8 +45,8 @@ pub enum ConnectStringError {
 }
 
 impl ConnectString {
-    /// The servers, in the order given; there is at least one.
-    pub fn hosts(&self) -> &[ZkHost] {
+    /// The servers, in the order given; there is at least one. A port that is not given is [`DEFAULT_PORT`].
+    pub fn hosts(&self) -> &[ServerAddress] {
         &self.hosts
     }
 
@@ -140,16 +132,7 @@ impl fmt::Display for ConnectString {
     }
 }
 
-impl fmt::Display for ZkHost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            return write!(f, "[{}]:{}", self.host, self.port);
-        }
-        write!(f, "{}:{}", self.host, self.port)
-    }
-}
-
-fn parse_host(entry: &str) -> Result<ZkHost, ConnectStringError> {
+fn parse_host(entry: &str) -> Result<ServerAddress, ConnectStringError> {
     let invalid = || ConnectStringError::Host(entry.to_owned());
     let (host, port) = match entry.strip_prefix('[') {
         Some(rest) => {
@@ -166,7 +149,7 @@ fn parse_host(entry: &str) -> Result<ZkHost, ConnectStringError> {
         return Err(invalid());
     }
     let port = port.map_or(Ok(DEFAULT_PORT), |port| parse_port(entry, port))?;
-    Ok(ZkHost { host: host.to_owned(), port })
+    Ok(ServerAddress::new(host, port))
 }
 
 fn parse_port(entry: &str, port: &str) -> Result<u16, ConnectStringError> {

@@ -9,9 +9,10 @@
 //! | [`consumer_id`] | names of members and of their threads, and the order that assignment depends on |
 //! | [`offset`] | `/consumers/<group>/offsets/<topic>/<partition>` |
 //! | [`broker`], [`topic`] | `/brokers/ids/<id>`, `/brokers/topics/<topic>` |
+//! | [`topic_ids`] | `/consumers/<group>/topics/<topic>`: Troupe's own, which the old consumer passes over |
 //! | [`connect_request`] | the first frames of a ZooKeeper connection, to learn the negotiated timeout |
 //!
-//! Everything here is a contract with the old Scala consumer: one group may mix both.
+//! Everything else here is a contract with the old Scala consumer: one group may mix both.
 
 pub mod broker;
 pub mod connect_request;
@@ -22,5 +23,6 @@ pub mod paths;
 pub mod registration;
 pub mod topic;
 pub mod topic_filter;
+pub mod topic_ids;
 
 pub use consumer_id::{ConsumerId, ConsumerThreadId};

@@ -62,6 +62,12 @@ impl GroupPaths {
         format!("{}/owners/{}/{}", self.root, partition.topic, partition.partition)
     }
 
+    /// `…/topics/<topic>`: persistent; see [`topic_ids`](super::topic_ids). The old consumer has no such node, and
+    /// looks at none but the others.
+    pub fn topic(&self, topic: &str) -> String {
+        format!("{}/topics/{topic}", self.root)
+    }
+
     /// `…/offsets`: persistent, made by the first commit.
     pub fn offsets(&self) -> String {
         format!("{}/offsets", self.root)
@@ -100,6 +106,7 @@ mod tests {
         assert_eq!(paths.owners(), "/consumers/g/owners");
         assert_eq!(paths.owner_topic("t.x"), "/consumers/g/owners/t.x");
         assert_eq!(paths.owner(&partition), "/consumers/g/owners/t.x/7");
+        assert_eq!(paths.topic("t.x"), "/consumers/g/topics/t.x");
         assert_eq!(paths.offsets(), "/consumers/g/offsets");
         assert_eq!(paths.offsets_topic("t.x"), "/consumers/g/offsets/t.x");
         assert_eq!(paths.offset(&partition), "/consumers/g/offsets/t.x/7");

@@ -6,6 +6,10 @@ use std::mem;
 use super::{Asked, Effect, GroupSnapshot, Holding, Machine, Phase, Progress, Reason};
 use crate::TopicPartition;
 
+/// Only ZooKeeper tells of none: Metadata without brokers is no answer.
+const NO_BROKERS: &str = "no broker in /brokers/ids can be used: none is registered, or none has a PLAINTEXT listener \
+                          (see the warnings)";
+
 impl Machine {
     /// Begins a new generation. Claims still in flight are settled before its snapshot is acted on (rule 3).
     pub(super) fn read(&mut self, now: u64, out: &mut Vec<Effect>) {
@@ -62,7 +66,7 @@ impl Machine {
             return self.register(out);
         }
         if snapshot.brokers == 0 {
-            return self.back_off(now, "no brokers are registered in ZooKeeper".to_owned(), out);
+            return self.back_off(now, NO_BROKERS.to_owned(), out);
         }
         self.plan = self.settings.strategy.assign_to(&snapshot, &self.settings.consumer_id);
         self.note_appeared(&snapshot);

@@ -3,7 +3,8 @@
 //! A Scala member gives up after its last failed attempt: it stays registered, so partitions fall to it, and nobody
 //! reads them. A member that plans differently (another strategy, another generation of it) holds what falls to
 //! others. Neither need be in our way, and no watch of ours would tell. So once the group has looked the same for
-//! `rebalance.max.retries` x `rebalance.backoff.ms`, the owner nodes are read and held against the plan.
+//! `rebalance.max.retries` x `rebalance.backoff.ms`, and for as long as others may learn of it
+//! [late](PeerCheck::learning_late), the owner nodes are read and held against the plan.
 //!
 //! [`PeerCheck`] decides when to look and what to make of it; as the [`Machine`](super::Machine) it has no clock and
 //! does no I/O. A healthy group is looked at once after each change of it. What is wrong is looked at again every
@@ -37,6 +38,8 @@ pub enum Look {
 #[derive(Clone, Debug)]
 pub struct PeerCheck {
     settings: Settings,
+    /// See [`learning_late`](Self::learning_late).
+    late: u64,
     /// The group as it was last read.
     snapshot: GroupSnapshot,
     /// The plan for it, of all members.
@@ -58,6 +61,7 @@ impl PeerCheck {
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
+            late: 0,
             snapshot: GroupSnapshot::default(),
             plan: Arc::default(),
             due: None,
@@ -66,6 +70,13 @@ impl PeerCheck {
             lasting: BTreeMap::new(),
             faults: Vec::new(),
         }
+    }
+
+    /// The others may learn so much later than we of what changed, in ms: members that poll for topics
+    /// (`metadata.max.age.ms`) rather than be told. They get that time on top; 0 unless set.
+    #[must_use]
+    pub fn learning_late(self, late: u64) -> Self {
+        Self { late, ..self }
     }
 
     /// Members that do not do what the plan says, and how.
@@ -86,7 +97,7 @@ impl PeerCheck {
     /// The group was read. One that looks different gets its time to settle before it is looked at; a member that
     /// is gone is no fault any more.
     pub fn group_read(&mut self, now: u64, snapshot: &GroupSnapshot) {
-        let settled = now + self.settings.max_retries * self.settings.backoff;
+        let settled = now + self.late + self.settings.max_retries * self.settings.backoff;
         if self.snapshot == *snapshot {
             // it was read for a reason, and that may have upset a peer
             self.due = self.due.or(self.asked.is_none().then_some(settled));

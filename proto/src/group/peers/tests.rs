@@ -73,6 +73,21 @@ fn a_healthy_group_is_looked_at_once() {
     assert_eq!((check.due(), check.faults()), (None, &[][..]));
 }
 
+/// b plans with the one partition that it knows until it polls, 60 s later.
+#[test]
+fn members_that_poll_for_topics_get_the_time_to_learn_of_partitions() {
+    const LATE: u64 = 60_000;
+    let mut check = check(Strategy::Range).learning_late(LATE);
+    let group = |partitions| snapshot(&[("a", &[("t", 1)]), ("b", &[("t", 1)])], &[("t", partitions)]);
+    check.group_read(0, &group(2));
+    look(&mut check, LATE + LIMIT, &[("t-0", "a-0"), ("t-1", "b-0")]);
+    check.group_read(100_000, &group(4));
+    assert_eq!(check.look(100_000 + LATE + LIMIT - 1), None, "b may hold on to t-1, and not know of t-3");
+    let settled = [("t-0", "a-0"), ("t-1", "a-0"), ("t-2", "b-0"), ("t-3", "b-0")];
+    look(&mut check, 100_000 + LATE + LIMIT, &settled);
+    assert_eq!((check.due(), check.faults()), (None, &[][..]));
+}
+
 #[test]
 fn a_member_that_has_given_up_is_named_once_until_it_owns_again() {
     let mut check = check(Strategy::Range);

@@ -64,8 +64,8 @@ fn paths_go_to_and_fro() {
 #[test]
 fn ipv6_stands_in_brackets() {
     let parsed: ConnectString = "[2001:db8::1]:2182,[::1]/k".parse().unwrap();
-    assert_eq!(parsed.hosts()[0], ZkHost { host: "2001:db8::1".into(), port: 2182 });
-    assert_eq!(parsed.hosts()[1], ZkHost { host: "::1".into(), port: 2181 });
+    assert_eq!(parsed.hosts()[0], ServerAddress::new("2001:db8::1", 2182));
+    assert_eq!(parsed.hosts()[1], ServerAddress::new("::1", 2181));
     assert_eq!(parsed.to_string(), "[2001:db8::1]:2182,[::1]:2181/k");
     assert!(refusal("2001:db8::1").contains("[address]:port for IPv6"));
 }
@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn canonical_form_is_stable(hosts in prop::collection::vec(("[a-z][a-z0-9.-]{0,8}|[0-9a-f]{1,4}::1", 1u16..), 1..4),
                                 chroot in prop::option::of("(/[a-z]{1,5}){1,3}")) {
-        let hosts = hosts.into_iter().map(|(host, port)| ZkHost { host, port }).collect();
+        let hosts = hosts.into_iter().map(|(host, port)| ServerAddress::new(host, port)).collect();
         let built = ConnectString { hosts, chroot };
         prop_assert_eq!(built.to_string().parse::<ConnectString>().unwrap(), built);
     }
