@@ -71,3 +71,17 @@ pub enum ConnectionProblem {
         error: ErrorCode,
     },
 }
+
+impl ConnectionProblem {
+    /// The broker, or something on the way, ended the connection.
+    pub(super) fn is_hang_up(&self) -> bool {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        match self {
+            Self::Closed => true,
+            Self::Io(error) => {
+                matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+            }
+            _ => false,
+        }
+    }
+}

@@ -45,7 +45,9 @@ impl BrokerConnection {
             ahead: BytesMut::with_capacity(READ_AHEAD),
             connection: self,
         };
-        arriving.answer().await
+        let answer = arriving.answer().await?;
+        self.throttled(answer.head.throttle_ms);
+        Ok(answer)
     }
 }
 

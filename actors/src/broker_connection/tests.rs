@@ -116,6 +116,18 @@ async fn a_lying_record_set_costs_no_memory() {
     assert!(matches!(error.problem, ConnectionProblem::TimedOut { .. }), "{error}");
 }
 
+/// Such a number is no quota's.
+#[tokio::test]
+async fn a_broker_that_throttles_us_for_weeks_is_asked_again_after_a_minute() {
+    let speaks_fetch_8 = framed(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 4, 0, 8]);
+    let mut connection = connect(server(vec![speaks_fetch_8]).await, 5_000).await.expect("a broker");
+    for (told, least, most) in [(i32::MAX, 50, 60), (5_000, 1, 5), (-1, 0, 0)] {
+        connection.throttled(told);
+        let deaf = connection.deaf_for();
+        assert!(deaf >= Duration::from_secs(least) && deaf <= Duration::from_secs(most), "{told}: {deaf:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_foreign_correlation_id_is_refused() {
     let address = server(vec![versions(), framed(&[0, 0, 0, 9, 0, 0])]).await;
@@ -142,5 +154,6 @@ async fn a_request_the_broker_does_not_know_is_not_sent() {
     let only_fetch = framed(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 5]);
     let mut connection = connect(server(vec![only_fetch]).await, 5_000).await.expect("a broker");
     let error = connection.call(&MetadataRequest::default()).await.expect_err("unknown");
-    assert!(error.to_string().contains("no common version of MetadataRequest: we speak 0 to 5"), "{error}");
+    let told = format!("no common version of MetadataRequest: we speak {}", MetadataRequest::VERSIONS);
+    assert!(error.to_string().contains(&told), "{error}");
 }
