@@ -22,14 +22,14 @@ pub(super) struct Fetched {
 }
 
 impl Fetched {
-    /// How long to wait before the next fetch: as a quota asks, and the rest of its time when a broker answers with
-    /// nothing before that, so that it cannot make us spin.
+    /// How long to wait before the next fetch: while a quota keeps the broker from reading it, and the rest of its time
+    /// when a broker answers with nothing before that, so that it cannot make us spin.
     pub(super) fn pause(&self) -> Duration {
-        let throttle = Duration::from_millis(u64::try_from(self.answer.head.throttle_ms).unwrap_or(0));
         let mut partitions = self.answer.partitions.iter();
         let nothing =
             partitions.all(|(_, partition)| partition.error.is_ok() && partition.records.is_empty());
-        if nothing { throttle.max(rest_of(self.asked_wait, self.took)) } else { throttle }
+        let rest = if nothing { rest_of(self.asked_wait, self.took) } else { Duration::ZERO };
+        rest.max(self.connection.deaf_for())
     }
 }
 
@@ -41,17 +41,26 @@ fn rest_of(asked_wait: Duration, took: Duration) -> Duration {
     asked_wait.max(LEAST_PERIOD).saturating_sub(took)
 }
 
-/// Sends `request`, on a new connection if there is none.
-pub(super) async fn fetch(
-    connection: Option<BrokerConnection>,
+/// Opens a connection to a broker that can be fetched from.
+pub(super) async fn dial(
     broker: BrokerAddress,
     options: ConnectOptions,
+) -> Result<BrokerConnection, ConnectionError> {
+    let connection = BrokerConnection::connect(&broker.host, broker.port, options).await?;
+    connection.version_of::<FetchRequest>()?;
+    Ok(connection)
+}
+
+/// Whether the broker keeps to a limit of the whole response.
+pub(super) fn limits_whole(connection: &BrokerConnection) -> bool {
+    connection.version_of::<FetchRequest>().is_ok_and(|version| version >= 3)
+}
+
+/// Sends `request` and reads the answer.
+pub(super) async fn fetch(
+    mut connection: BrokerConnection,
     request: FetchRequest,
 ) -> Result<Fetched, ConnectionError> {
-    let mut connection = match connection {
-        Some(connection) => connection,
-        None => BrokerConnection::connect(&broker.host, broker.port, options).await?,
-    };
     let sent = Instant::now();
     let answer = connection.fetch(&request).await?;
     let asked_wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));

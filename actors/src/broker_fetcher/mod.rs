@@ -1,27 +1,34 @@
 //! # BrokerFetcher: the fetch loop of one broker
 //!
-//! Asks one broker for the records of the partitions that it leads, and sends them on as chunks: one message per
-//! partition and response. One request is in flight; the next is sent as soon as the response is split, before
-//! anything is decoded (that happens where the user's code runs).
+//! Asks one broker for the records of the partitions that it leads, or follows in our rack, and sends them on as
+//! chunks: one message per partition and response. One request is in flight; the next is sent as soon as the response
+//! is split, before anything is decoded (that happens where the user's code runs).
 //!
-//! *Mailbox*: requests [`AddPartitions`], [`RemovePartitions`], [`Stop`]; event [`CreditGranted`].
+//! *Mailbox*: requests [`AddPartitions`], [`NameNoReplica`], [`RemovePartitions`], [`Stop`]; event
+//! [`CreditGranted`].
 //!
 //! *State*: the partitions in their rotation (`rotation.rs` decides what the next fetch asks for and what a response
-//! means), the connection while no request is in flight, counters.
+//! means), what the broker remembers of that (`session.rs`), the connection while no request is in flight, counters.
 //!
 //! *Supervision*: a partition that fails, or all of them when a request fails, goes back to the manager, which waits,
 //! finds the leader and adds it again, perhaps here; so there is no retry and no backoff in this actor. A panic
 //! reaches the manager as `ChildExited`.
 //!
 //! *Talks to*: the broker; the streams ([`FetchedChunk`](crate::stream_queue::FetchedChunk)); the
-//! [`FetcherManager`](crate::fetcher_manager::FetcherManager) ([`PartitionsFailed`]).
+//! [`FetcherManager`](crate::fetcher_manager::FetcherManager) ([`PartitionsFailed`], [`ReplicaPreferred`]).
 //!
 //! # Flow
 //! A partition is asked for only while its stream has room; one that has none is left out, so that it stops nobody
 //! else. When none has room the fetcher rests, without a timer, until a stream says that it has.
+//!
+//! Before Fetch 3 (0.10.1) a response has no limit, and a batch larger than a partition's fetch comes cut off: then
+//! only as many partitions are asked for as fit in, in turn; and the batch is asked for with more, as far as
+//! `troupe.fetch.message.max.bytes.limit` allows, or else its partition goes back to the manager for [`OVERSIZE_REST`]:
+//! nothing is skipped, and it goes on when retention has removed the batch.
 
 mod fetch;
 mod rotation;
+mod session;
 mod stats;
 #[cfg(test)]
 pub(crate) mod test_claims;
@@ -32,19 +39,40 @@ use std::time::Duration;
 use actix::prelude::*;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::kafka::error_code::Disposition;
+use tokio::time::Instant;
 
 use crate::broker_connection::{BrokerConnection, ConnectionError};
-use crate::fetcher_manager::{Assigned, BrokerAddress, FailedPartition, FetchSettings, PartitionsFailed};
+use crate::fetcher_manager::{
+    Assigned, BrokerAddress, FailedPartition, FetchSettings, PartitionsFailed, ReplicaPreferred,
+};
 use crate::stream_queue::{Credit, CreditGranted};
 use crate::supervise::ExitGuard;
-use fetch::{Fetched, fetch};
-use rotation::{Plan, Rotation};
+use fetch::{Fetched, dial, fetch, limits_whole};
+use kafka_troupe_proto::kafka::fetch::FetchRequest;
+use rotation::{Plan, Rotation, Wanted};
+use session::{Continued, FetchSession};
 pub use stats::FetcherStats;
+
+/// How long a partition is left alone whose next batch is larger than may be asked for: each try costs a whole fetch.
+pub const OVERSIZE_REST: Duration = Duration::from_secs(5);
 
 /// Fetch these from now on, each from its [`fetched`](crate::registry::OwnedPartition::fetched) offset.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct AddPartitions(pub Vec<Assigned>);
+pub struct AddPartitions {
+    /// The claims, and where their chunks go.
+    pub partitions: Vec<Assigned>,
+    /// The broker only follows their leader: an offset that it does not have goes back to the leader (KIP-392).
+    pub follows: bool,
+}
+
+/// Ask without `client.rack` until then, so that the broker names no replica: what it named could not be read from.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct NameNoReplica {
+    /// Until when.
+    pub until: Instant,
+}
 
 /// Fetch these no more.
 #[derive(Message)]
@@ -60,17 +88,34 @@ pub struct Stop;
 pub struct BrokerFetcher {
     broker: BrokerAddress,
     settings: Arc<FetchSettings>,
-    /// Gets back what fails.
-    manager: Recipient<PartitionsFailed>,
+    manager: Manager,
     /// Tells the manager when we are gone without having been told to.
     guard: ExitGuard,
     /// Kept by the manager as well, over our lives.
     stats: Arc<FetcherStats>,
     rotation: Rotation,
+    session: FetchSession,
     /// Open and idle; none before the first fetch and while one is in flight.
     connection: Option<BrokerConnection>,
-    /// A request is in flight, or a pause after one.
+    /// Until then no rack is told.
+    rackless_until: Option<Instant>,
+    /// A dial or a request is in flight, or a pause after one.
     busy: bool,
+}
+
+/// Gets partitions back.
+#[derive(Clone)]
+pub struct Manager {
+    /// Those that fail.
+    pub failed: Recipient<PartitionsFailed>,
+    /// Those that are to be read elsewhere.
+    pub moved: Recipient<ReplicaPreferred>,
+}
+
+impl From<Addr<crate::fetcher_manager::FetcherManager>> for Manager {
+    fn from(manager: Addr<crate::fetcher_manager::FetcherManager>) -> Self {
+        Self { failed: manager.clone().recipient(), moved: manager.recipient() }
+    }
 }
 
 impl BrokerFetcher {
@@ -78,7 +123,7 @@ impl BrokerFetcher {
     pub fn new(
         broker: BrokerAddress,
         settings: Arc<FetchSettings>,
-        manager: Recipient<PartitionsFailed>,
+        manager: Manager,
         guard: ExitGuard,
         stats: Arc<FetcherStats>,
     ) -> Self {
@@ -89,7 +134,9 @@ impl BrokerFetcher {
             guard,
             stats,
             rotation: Rotation::default(),
+            session: FetchSession::default(),
             connection: None,
+            rackless_until: None,
             busy: false,
         }
     }
@@ -100,20 +147,57 @@ impl BrokerFetcher {
         if self.busy {
             return;
         }
-        match self.rotation.plan(&self.settings) {
+        let limits_whole = self.connection.as_ref().is_none_or(limits_whole);
+        match self.rotation.plan(&self.settings, limits_whole) {
             Plan::Rest => {}
             Plan::Full(credits) => Self::wait_for_room(&credits, ctx),
-            Plan::Ask(request) => {
+            Plan::Ask(wanted) => {
                 self.busy = true;
-                let call = fetch(
-                    self.connection.take(),
-                    self.broker.clone(),
-                    self.settings.connect.clone(),
-                    request,
-                );
-                ctx.spawn(call.into_actor(self).map(Self::answered));
+                match self.connection.take() {
+                    Some(connection) => {
+                        let call = fetch(connection, self.request(wanted));
+                        ctx.spawn(call.into_actor(self).map(Self::answered));
+                    }
+                    // what to ask depends on what the broker speaks
+                    None => self.dial(ctx),
+                }
             }
         }
+    }
+
+    fn dial(&mut self, ctx: &mut Context<Self>) {
+        let dialling = dial(self.broker.clone(), self.settings.connect.clone());
+        ctx.spawn(dialling.into_actor(self).map(|dialled, act, ctx| {
+            act.busy = false;
+            match dialled {
+                Ok(connection) => {
+                    act.session.renew();
+                    act.connection = Some(connection);
+                    act.fetch_next(ctx);
+                }
+                Err(error) => act.fail_all(&error.to_string()),
+            }
+        }));
+    }
+
+    fn request(&mut self, wanted: Wanted) -> FetchRequest {
+        let asked = self.session.ask(&wanted.partitions);
+        FetchRequest {
+            max_wait_ms: i32::try_from(wanted.wait.as_millis()).unwrap_or(i32::MAX),
+            min_bytes: self.settings.min_bytes,
+            max_bytes: wanted.max_bytes,
+            read_committed: self.settings.read_committed(),
+            session_id: asked.session_id,
+            session_epoch: asked.session_epoch,
+            topics: asked.topics,
+            forgotten: asked.forgotten,
+            rack: self.rack(),
+        }
+    }
+
+    fn rack(&self) -> Arc<str> {
+        let is_told = self.rackless_until.is_none_or(|until| until <= Instant::now());
+        if is_told { Arc::clone(&self.settings.rack) } else { Arc::from("") }
     }
 
     fn wait_for_room(credits: &[Arc<Credit>], ctx: &mut Context<Self>) {
@@ -139,18 +223,31 @@ impl BrokerFetcher {
 
     /// Splits a response and sends its chunks off; says how long to wait before the next request.
     fn deliver(&mut self, fetched: Fetched) -> Duration {
-        if let Err(error) = fetched.answer.head.error.ok() {
-            self.fail_all(&error.to_string());
-            return Duration::ZERO;
-        }
-        let pause = fetched.pause();
+        let pause = match self.session.answered(&fetched.answer.head) {
+            Ok(Continued::Yes) => fetched.pause(),
+            Ok(Continued::Lost) => {
+                let error = fetched.answer.head.error;
+                tracing::debug!(broker = self.broker.id, %error, "fetch session lost, another is begun");
+                fetched.connection.deaf_for()
+            }
+            Err(error) => {
+                self.fail_all(&error.to_string());
+                return Duration::ZERO;
+            }
+        };
         let harvest = self.rotation.harvest(fetched.answer.partitions, &self.settings);
         self.stats.answered(harvest.bytes);
         self.connection = Some(fetched.connection);
         for (stream, chunk) in harvest.chunks {
             stream.do_send(chunk);
         }
-        self.give_back(harvest.failed);
+        self.give_back(harvest.failed, None);
+        self.give_back(harvest.oversize, Some(OVERSIZE_REST));
+        if !harvest.moved.is_empty() {
+            self.manager
+                .moved
+                .do_send(ReplicaPreferred { broker: self.broker.id, partitions: harvest.moved });
+        }
         pause
     }
 
@@ -169,12 +266,12 @@ impl BrokerFetcher {
             tracing::warn!(broker = self.broker.id, partitions, why, "fetch failed");
         }
         let failed = self.rotation.fail_all(Disposition::FindLeader, why);
-        self.give_back(failed);
+        self.give_back(failed, None);
     }
 
-    fn give_back(&self, partitions: Vec<FailedPartition>) {
+    fn give_back(&self, partitions: Vec<FailedPartition>, rest: Option<Duration>) {
         if !partitions.is_empty() {
-            self.manager.do_send(PartitionsFailed { broker: self.broker.id, partitions });
+            self.manager.failed.do_send(PartitionsFailed { broker: self.broker.id, partitions, rest });
         }
     }
 }
@@ -190,11 +287,20 @@ impl Actor for BrokerFetcher {
 impl Handler<AddPartitions> for BrokerFetcher {
     type Result = ();
 
-    fn handle(&mut self, AddPartitions(partitions): AddPartitions, ctx: &mut Context<Self>) {
-        for assigned in partitions {
-            self.rotation.add(assigned);
+    fn handle(&mut self, added: AddPartitions, ctx: &mut Context<Self>) {
+        for assigned in added.partitions {
+            self.session.renew_if_knows(&assigned.partition.topic_partition);
+            self.rotation.add(assigned, added.follows);
         }
         self.fetch_next(ctx);
+    }
+}
+
+impl Handler<NameNoReplica> for BrokerFetcher {
+    type Result = ();
+
+    fn handle(&mut self, NameNoReplica { until }: NameNoReplica, _: &mut Context<Self>) {
+        self.rackless_until = self.rackless_until.max(Some(until));
     }
 }
 

@@ -1,19 +1,20 @@
 //! Which partitions the next fetch asks for, and what its response means: no sockets, no clock.
+//!
+//! Before Fetch 3 a response has no limit, so only some partitions are asked for at a time. Then who was asked and had
+//! nothing must go to the back of the rotation too: the first would be asked for ever.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Recipient;
-use bytes::Bytes;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::kafka::error_code::{Disposition, ErrorCode};
-use kafka_troupe_proto::kafka::fetch::{
-    FetchPartition, FetchRequest, FetchTopic, FetchedPartition, NO_SESSION_EPOCH,
-};
+use kafka_troupe_proto::kafka::fetch::{FetchPartition, FetchedPartition};
 use kafka_troupe_proto::kafka::records;
 
 use crate::fetcher_manager::{Assigned, FailedPartition, FetchSettings};
+use crate::registry::OwnedPartition;
 use crate::stream_queue::{Credit, FetchedChunk};
 
 /// How long a broker may wait for data while a partition is left out for lack of room: an idle one must not delay
@@ -23,11 +24,15 @@ const SHORT_WAIT: Duration = Duration::from_millis(10);
 /// One partition in the rotation.
 struct Turn {
     assigned: Assigned,
+    /// This broker only follows its leader: it may not know what the leader knows.
+    follows: bool,
     /// Its place in the next request: a broker fills a response from the front, so who got data goes to the back.
     order: u64,
     /// The next offset to ask for. It begins at the claim's [`fetched`](crate::registry::OwnedPartition::fetched)
     /// offset, which follows as the stream takes the chunks in.
     next: i64,
+    /// Bytes to ask for in place of `fetch.message.max.bytes`, until what is larger has come.
+    grown: Option<i32>,
     /// The request in flight asks for it. Not so for a claim that was put in since: the answer to its predecessor
     /// is not its own.
     asked: bool,
@@ -41,9 +46,45 @@ pub(super) struct Rotation {
 }
 
 impl Turn {
-    /// A stream that has ended would swallow whatever is fetched; the next begins again where it stood.
+    /// A stream that has ended would swallow whatever is fetched; the next begins again where it stood. So does one
+    /// that cannot read on.
     fn has_taker(&self) -> bool {
-        !self.assigned.partition.is_closed() && self.assigned.stream.connected()
+        let partition = &self.assigned.partition;
+        !partition.is_closed() && !partition.is_held() && self.assigned.stream.connected()
+    }
+
+    fn max_bytes(&self, settings: &FetchSettings) -> i32 {
+        self.grown.unwrap_or(settings.partition_max_bytes)
+    }
+
+    fn ask(&mut self, settings: &FetchSettings) -> (TopicPartition, FetchPartition) {
+        self.asked = true;
+        let partition = &self.assigned.partition;
+        let asked = FetchPartition {
+            partition: partition.topic_partition.partition,
+            leader_epoch: partition.leader_epoch(),
+            offset: self.next,
+            max_bytes: self.max_bytes(settings),
+        };
+        (partition.topic_partition.clone(), asked)
+    }
+
+    /// The first `bytes` for the stream, which end before `next_offset`: there it goes on.
+    fn chunk(
+        &mut self,
+        fetched: FetchedPartition,
+        bytes: usize,
+        next_offset: i64,
+        leader_epoch: i32,
+    ) -> (Recipient<FetchedChunk>, FetchedChunk) {
+        self.grown = None;
+        let asked = std::mem::replace(&mut self.next, next_offset);
+        let Assigned { partition, stream } = self.assigned.clone();
+        if leader_epoch >= 0 {
+            partition.set_last_epoch(leader_epoch);
+        }
+        let records = fetched.records.slice(..bytes);
+        (stream, FetchedChunk::new(partition, asked, next_offset, records, fetched.aborted))
     }
 }
 
@@ -53,8 +94,18 @@ pub(super) enum Plan {
     Rest,
     /// No stream has room: wait for one of these.
     Full(Vec<Arc<Credit>>),
-    /// Send this.
-    Ask(FetchRequest),
+    /// Ask for this.
+    Ask(Wanted),
+}
+
+/// What the next fetch is to bring.
+pub(super) struct Wanted {
+    /// How long the broker may wait for data.
+    pub(super) wait: Duration,
+    /// Of the whole response.
+    pub(super) max_bytes: i32,
+    /// In this order.
+    pub(super) partitions: Vec<(TopicPartition, FetchPartition)>,
 }
 
 /// What a response brought.
@@ -64,17 +115,21 @@ pub(super) struct Harvest {
     pub(super) chunks: Vec<(Recipient<FetchedChunk>, FetchedChunk)>,
     /// Taken out of the rotation.
     pub(super) failed: Vec<FailedPartition>,
+    /// Taken out, since their next batch is larger than may be asked for.
+    pub(super) oversize: Vec<FailedPartition>,
+    /// Taken out: to be read from this broker, a replica in our rack.
+    pub(super) moved: Vec<(Arc<OwnedPartition>, i32)>,
     /// Of record sets, with cut-off tails.
     pub(super) bytes: usize,
 }
 
 impl Rotation {
-    /// Puts a partition at the end, in place of an earlier claim.
-    pub(super) fn add(&mut self, assigned: Assigned) {
+    /// Puts a partition at the end, in place of an earlier claim. `follows`: the broker is not its leader.
+    pub(super) fn add(&mut self, assigned: Assigned, follows: bool) {
         let key = assigned.partition.topic_partition.clone();
         let order = self.take_order();
         let next = assigned.partition.fetched();
-        self.turns.insert(key, Turn { assigned, order, next, asked: false });
+        self.turns.insert(key, Turn { assigned, follows, order, next, grown: None, asked: false });
     }
 
     /// Takes one out.
@@ -93,8 +148,10 @@ impl Rotation {
         self.turns.len()
     }
 
-    /// Decides the next request.
-    pub(super) fn plan(&mut self, settings: &FetchSettings) -> Plan {
+    /// Decides the next request. `limits_whole`: the broker keeps to a limit of the whole response (Fetch 3); else
+    /// only so many partitions are asked for as fit in, in turn.
+    pub(super) fn plan(&mut self, settings: &FetchSettings, limits_whole: bool) -> Plan {
+        self.turns.values_mut().for_each(|turn| turn.asked = false);
         let (mut ready, full): (Vec<_>, Vec<_>) = self
             .turns
             .values_mut()
@@ -106,22 +163,31 @@ impl Rotation {
         }
         let free = distinct(ready.iter().map(|turn| &turn.assigned.partition.credit));
         let free = free.iter().map(|credit| credit.free_bytes()).fold(0, usize::saturating_add);
-        let wait = if full.is_empty() { settings.wait_max } else { settings.wait_max.min(SHORT_WAIT) };
+        let max_bytes = settings.response_max_bytes.min(i32::try_from(free).unwrap_or(i32::MAX));
         ready.sort_by_key(|turn| turn.order);
-        Plan::Ask(FetchRequest {
-            max_wait_ms: i32::try_from(wait.as_millis()).unwrap_or(i32::MAX),
-            min_bytes: settings.min_bytes,
-            max_bytes: settings.response_max_bytes.min(i32::try_from(free).unwrap_or(i32::MAX)),
-            read_committed: false,
-            session_id: 0,
-            session_epoch: NO_SESSION_EPOCH,
-            topics: by_topic(ready, settings.partition_max_bytes),
-            forgotten: Vec::new(),
-            rack: Arc::from(""),
-        })
+        let all = ready.len();
+        if !limits_whole {
+            ready.truncate(fitting(&ready, max_bytes, settings));
+        }
+        let wait = match (full.is_empty(), all.div_ceil(ready.len())) {
+            (true, 1) => settings.wait_max,
+            // one round over all takes as long as one request for all would
+            (true, rounds) => (settings.wait_max / u32::try_from(rounds).unwrap_or(u32::MAX)).max(SHORT_WAIT),
+            (false, _) => SHORT_WAIT,
+        };
+        let (last, rotates) = (self.next_order, all > ready.len());
+        let partitions = ready.into_iter().zip(1..).map(|(turn, place)| {
+            if rotates {
+                turn.order = last + place;
+            }
+            turn.ask(settings)
+        });
+        let partitions: Vec<_> = partitions.collect();
+        self.next_order += partitions.len() as u64;
+        Plan::Ask(Wanted { wait: wait.min(settings.wait_max), max_bytes, partitions })
     }
 
-    /// Splits a response into chunks, and takes out what failed.
+    /// Takes in a response; partitions that it leaves out have no news.
     pub(super) fn harvest(
         &mut self,
         answered: Vec<(TopicPartition, FetchedPartition)>,
@@ -146,20 +212,29 @@ impl Rotation {
         if !std::mem::take(&mut turn.asked) {
             return;
         }
-        let (partition, asked) = (&turn.assigned.partition, turn.next);
         harvest.bytes += fetched.records.len();
-        match judge(asked, fetched.error, &fetched.records, settings.partition_max_bytes) {
-            Verdict::Nothing => note_end(partition, fetched.high_watermark),
-            Verdict::Records { next_offset, bytes } => {
-                note_end(partition, fetched.high_watermark);
+        let partition = Arc::clone(&turn.assigned.partition);
+        match judge(turn.next, turn.follows, &fetched) {
+            Verdict::Nothing => note_end(&partition, &fetched, settings),
+            Verdict::Records { next_offset, bytes, leader_epoch } => {
+                note_end(&partition, &fetched, settings);
                 turn.order = order;
-                turn.next = next_offset;
-                let records = fetched.records.slice(..bytes);
-                let chunk = FetchedChunk::new(Arc::clone(partition), asked, next_offset, records);
-                harvest.chunks.push((turn.assigned.stream.clone(), chunk));
+                harvest.chunks.push(turn.chunk(fetched, bytes, next_offset, leader_epoch));
+            }
+            Verdict::Oversize { size } => match grown(turn.max_bytes(settings), size, settings) {
+                Some(grown) => turn.grown = Some(grown),
+                None => {
+                    let why = too_large(turn.next, size, settings);
+                    harvest.oversize.push((partition, Disposition::Retry, why));
+                    self.turns.remove(key);
+                }
+            },
+            Verdict::ReadFrom(replica) => {
+                harvest.moved.push((partition, replica));
+                self.turns.remove(key);
             }
             Verdict::Failed(disposition, why) => {
-                harvest.failed.push((Arc::clone(partition), disposition, why));
+                harvest.failed.push((partition, disposition, why));
                 self.turns.remove(key);
             }
         }
@@ -171,9 +246,40 @@ impl Rotation {
     }
 }
 
-fn note_end(partition: &crate::registry::OwnedPartition, high_watermark: i64) {
-    if high_watermark >= 0 {
-        partition.set_high_watermark(high_watermark);
+/// How many of the first partitions a response is to hold that the broker does not limit.
+fn fitting(ready: &[&mut Turn], max_bytes: i32, settings: &FetchSettings) -> usize {
+    let mut room = max_bytes;
+    let fits = |turn: &&&mut Turn| {
+        room = room.saturating_sub(turn.max_bytes(settings));
+        room >= 0
+    };
+    ready.iter().take_while(fits).count().max(1)
+}
+
+/// What to ask for in place of `asked` bytes, which did not hold a batch of `size`. None: more is not allowed, or would
+/// not do.
+fn grown(asked: i32, size: Option<usize>, settings: &FetchSettings) -> Option<i32> {
+    let limit = settings.partition_max_bytes_limit;
+    let wanted =
+        size.map_or(asked.saturating_mul(2).min(limit), |size| i32::try_from(size).unwrap_or(i32::MAX));
+    (asked < wanted && wanted <= limit).then_some(wanted)
+}
+
+fn too_large(offset: i64, size: Option<usize>, settings: &FetchSettings) -> String {
+    let size = size.map_or("of unknown size".to_owned(), |size| format!("of {size} bytes"));
+    format!(
+        "the batch at offset {offset}, {size}, exceeds fetch.message.max.bytes ({}): raise it, or \
+         troupe.fetch.message.max.bytes.limit ({})",
+        settings.partition_max_bytes, settings.partition_max_bytes_limit
+    )
+}
+
+/// Reading committed, what comes after the last stable offset is not to be had yet.
+fn note_end(partition: &OwnedPartition, fetched: &FetchedPartition, settings: &FetchSettings) {
+    let stable = fetched.last_stable_offset.filter(|_| settings.read_committed());
+    let end = stable.unwrap_or(fetched.high_watermark);
+    if end >= 0 {
+        partition.set_high_watermark(end);
     }
 }
 
@@ -183,53 +289,49 @@ fn distinct<'a>(credits: impl Iterator<Item = &'a Arc<Credit>>) -> Vec<Arc<Credi
     by_address.into_values().map(Arc::clone).collect()
 }
 
-/// The request's partitions in their order; a topic may come up more than once.
-fn by_topic(turns: Vec<&mut Turn>, max_bytes: i32) -> Vec<FetchTopic> {
-    let mut topics: Vec<FetchTopic> = Vec::new();
-    for turn in turns {
-        let (offset, key) = (turn.next, &turn.assigned.partition.topic_partition);
-        turn.asked = true;
-        let partition = FetchPartition { partition: key.partition, leader_epoch: -1, offset, max_bytes };
-        match topics.last_mut() {
-            Some(last) if last.topic == key.topic => last.partitions.push(partition),
-            _ => topics.push(FetchTopic { topic: Arc::clone(&key.topic), partitions: vec![partition] }),
-        }
-    }
-    topics
-}
-
 /// What the answer for one partition means.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     /// No news.
     Nothing,
     /// Whole batches, and where to go on.
-    Records { next_offset: i64, bytes: usize },
+    Records { next_offset: i64, bytes: usize, leader_epoch: i32 },
+    /// Not one whole batch (below Fetch 3); bytes of it, if its head is there.
+    Oversize { size: Option<usize> },
+    /// Another replica is nearer (KIP-392).
+    ReadFrom(i32),
     /// Give it back.
     Failed(Disposition, String),
 }
 
-fn judge(asked: i64, error: ErrorCode, records: &Bytes, max_bytes: i32) -> Verdict {
-    if let Err(error) = error.ok() {
-        return Verdict::Failed(error.disposition(), format!("fetch at offset {asked}: {error}"));
+fn judge(asked: i64, follows: bool, fetched: &FetchedPartition) -> Verdict {
+    if let Err(error) = fetched.error.ok() {
+        return refused(asked, follows, error);
     }
-    if records.is_empty() {
-        return Verdict::Nothing;
+    if fetched.records.is_empty() {
+        return fetched.preferred_read_replica.map_or(Verdict::Nothing, Verdict::ReadFrom);
     }
-    let extent = records::extent(records);
+    let extent = records::extent(&fetched.records);
+    let retry = |why: String| Verdict::Failed(Disposition::Retry, format!("fetch at offset {asked}: {why}"));
     match (extent.next_offset, extent.error) {
         (Some(next_offset), _) if next_offset > asked => {
-            Verdict::Records { next_offset, bytes: extent.complete_bytes }
+            let (bytes, leader_epoch) = (extent.complete_bytes, extent.leader_epoch);
+            Verdict::Records { next_offset, bytes, leader_epoch }
         }
-        (_, Some(error)) => Verdict::Failed(Disposition::Retry, format!("fetch at offset {asked}: {error}")),
-        (Some(next_offset), None) => {
-            let why = format!("fetch at offset {asked}: the records end before offset {next_offset}");
-            Verdict::Failed(Disposition::Retry, why)
-        }
-        (None, None) => Verdict::Failed(
-            Disposition::Fatal,
-            format!("the batch at offset {asked} exceeds fetch.message.max.bytes ({max_bytes}): raise it"),
+        (_, Some(error)) => retry(error.to_string()),
+        (Some(next_offset), None) => retry(format!("the records end before offset {next_offset}")),
+        (None, None) => Verdict::Oversize { size: extent.partial.and_then(|partial| partial.size) },
+    }
+}
+
+fn refused(asked: i64, follows: bool, error: ErrorCode) -> Verdict {
+    match error.disposition() {
+        // it may only lag behind, or ahead
+        Disposition::ResetOffset if follows => Verdict::Failed(
+            Disposition::FindLeader,
+            format!("fetch at offset {asked} from a follower: {error}; the leader is asked"),
         ),
+        disposition => Verdict::Failed(disposition, format!("fetch at offset {asked}: {error}")),
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn claim(partition: i32, committed: Option<i64>, credit: &Arc<Credit>
         epoch: SessionEpoch(1),
         thread: ConsumerThreadId::new("group_host", 0),
         appeared: false,
-        position: Position { offset: committed, version: NO_VERSION },
+        position: Position { offset: committed, version: NO_VERSION, earlier_topic: false },
     };
     Arc::new(OwnedPartition::new(claim, Arc::clone(credit), Arc::new(Lease::new())))
 }
