@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::*;
+use crate::broker_fetcher::{AddPartitions, NameNoReplica};
 use crate::fetcher_manager::leaders::{Leaders, find_leaders};
-use crate::fetcher_manager::placements::{Found, GivenBack, Positionless};
-use crate::fetcher_manager::positions::{NewPosition, Resolution, resolve};
+use crate::fetcher_manager::placements::{Found, GivenBack, InDoubt, Led};
+use crate::fetcher_manager::positions::{NewPosition, Outcome, Resolution, resolve};
 
 /// So long the leaders that were found last count for partitions that start. If one has moved since, its first fetch
 /// fails, and it is looked up.
@@ -14,6 +15,9 @@ const LEADERS_COUNT: Duration = Duration::from_secs(10);
 impl FetcherManager {
     /// Called after every message: does what can be done now, and sets the alarm for what cannot.
     pub(super) fn drive(&mut self, ctx: &mut Context<Self>) {
+        let back =
+            self.placements.back_to_leaders(|broker| self.brokers.contains_key(&broker), Instant::now());
+        self.remove_from_fetchers(back);
         let placements = &self.placements;
         self.fetchers.stop_idle(|broker| placements.is_fetching_at(broker));
         self.place_known(ctx);
@@ -24,7 +28,7 @@ impl FetcherManager {
     /// Spares what has just started a lookup of its own.
     fn place_known(&mut self, ctx: &mut Context<Self>) {
         if let Some((_, leaders)) = self.known.as_ref().filter(|(at, _)| at.elapsed() < LEADERS_COUNT) {
-            let has_address = |broker: &i32| self.brokers.contains_key(broker);
+            let has_address = |led: &Led| self.brokers.contains_key(&led.broker);
             let leader_of = |key: &TopicPartition| leaders.of(key).ok().filter(has_address);
             let found = self.placements.leaders_known(leader_of, Instant::now());
             self.place(found, ctx);
@@ -87,11 +91,15 @@ impl FetcherManager {
             self.learn_address(broker, "metadata");
         }
         let leader_of = |key: &TopicPartition| {
-            let broker = leaders.of(key)?;
-            let known = self.brokers.contains_key(&broker);
-            if known { Ok(broker) } else { Err(format!("its leader {broker} has no known address")) }
+            let led = leaders.of(key)?;
+            let known = self.brokers.contains_key(&led.broker);
+            if known { Ok(led) } else { Err(format!("its leader {} has no known address", led.broker)) }
         };
         let found = self.placements.leaders_found(topics, leader_of, Instant::now(), self.retry_at());
+        if found.is_behind {
+            // it may be another that knows better
+            self.ask_first = answered.saturating_add(1);
+        }
         self.place(found, ctx);
     }
 
@@ -106,32 +114,50 @@ impl FetcherManager {
     }
 
     fn place(&mut self, found: Found, ctx: &mut Context<Self>) {
+        if !found.leaderless.is_empty() || !found.newly_behind.is_empty() {
+            // deleted, perhaps, or made again
+            self.settings.metadata.do_send(PollNow);
+        }
+        for partition in found.newly_behind {
+            tracing::info!(%partition, "metadata tells of an earlier leader than was known; other brokers are asked");
+        }
         for (partition, why) in found.leaderless {
             tracing::warn!(%partition, why, "partition waits for a leader");
         }
         for (broker, partitions) in found.fetch {
-            self.hand_over(broker, partitions, ctx);
+            self.hand_over(broker, partitions, false, ctx);
         }
-        for (broker, positionless) in found.resolve {
-            self.make_positions(broker, positionless, ctx);
+        for (broker, in_doubt) in found.resolve {
+            self.make_positions(broker, in_doubt, ctx);
         }
     }
 
-    /// Gives partitions to a broker's fetcher, which is created if need be.
-    fn hand_over(&mut self, broker: i32, partitions: Vec<Assigned>, ctx: &mut Context<Self>) {
+    /// Gives partitions to a broker's fetcher, which is created if need be. `follows`: the broker does not lead them.
+    pub(super) fn hand_over(
+        &mut self,
+        broker: i32,
+        partitions: Vec<Assigned>,
+        follows: bool,
+        ctx: &mut Context<Self>,
+    ) {
         if let Some(address) = self.brokers.get(&broker) {
             self.fetchers.ensure(address, &ctx.address());
         } else if !self.fetchers.runs(broker) {
-            self.placements.fetcher_gone(broker, "its leader is not registered any more", self.retry_at());
+            self.placements.fetcher_gone(broker, "its broker is not registered (any more)", self.retry_at());
             return;
         }
-        self.fetchers.send(broker, AddPartitions(partitions));
+        let led_until = |assigned: &Assigned| self.placements.led_until(&assigned.partition.topic_partition);
+        let led_until = partitions.iter().filter_map(led_until).max();
+        if let Some(until) = led_until.filter(|until| !follows && *until > Instant::now()) {
+            self.fetchers.send(broker, NameNoReplica { until });
+        }
+        self.fetchers.send(broker, AddPartitions { partitions, follows });
     }
 
-    fn make_positions(&mut self, broker: i32, positionless: Vec<Positionless>, ctx: &mut Context<Self>) {
+    fn make_positions(&mut self, broker: i32, in_doubt: Vec<InDoubt>, ctx: &mut Context<Self>) {
         // it has an address: its partitions would have waited otherwise
         let Some(address) = self.brokers.get(&broker).cloned() else { return };
-        let made = resolve(address, Arc::clone(&self.settings), self.store.clone(), positionless);
+        let made = resolve(address, Arc::clone(&self.settings), self.store.clone(), in_doubt);
         ctx.spawn(made.into_actor(self).map(move |resolutions, act, ctx| {
             for resolution in resolutions {
                 act.resolved(broker, resolution, ctx);
@@ -147,14 +173,17 @@ impl FetcherManager {
         ctx: &mut Context<Self>,
     ) {
         match outcome {
-            Ok(position) => {
-                if let Some(assigned) = self.placements.resolved(broker, &partition) {
-                    log(&partition, &position);
-                    self.hand_over(broker, vec![assigned], ctx);
+            Ok(outcome) => {
+                if let Some(assigned) = self.placements.resolved(broker, &partition, Instant::now()) {
+                    if let Outcome::Made(position) = &outcome {
+                        log(&partition, position);
+                    }
+                    self.hand_over(broker, vec![assigned], false, ctx);
                 }
             }
             Err((disposition, why)) => {
-                self.partition_failed(&Place::Resolving { broker }, &partition, disposition, &why);
+                let (at, retry_at) = (Place::Resolving { broker }, self.retry_at());
+                self.partition_failed(&at, &partition, disposition, &why, retry_at);
             }
         }
     }
@@ -166,13 +195,17 @@ impl FetcherManager {
         partition: &Arc<OwnedPartition>,
         disposition: Disposition,
         why: &str,
+        retry_at: Instant,
     ) -> GivenBack {
-        let given_back = self.placements.failed(at, partition, disposition, why, self.retry_at());
+        let given_back = self.placements.failed(at, partition, disposition, why, retry_at);
         let key = &partition.topic_partition;
         match (given_back, disposition) {
             (GivenBack::Stale | GivenBack::Again, _) => {}
             (GivenBack::News, Disposition::Fatal) => {
                 tracing::error!(partition = %key, why, "partition failed, and is not fetched until it is started again");
+            }
+            (GivenBack::News, _) if retry_at > self.retry_at() => {
+                tracing::error!(partition = %key, why, "partition cannot be fetched now");
             }
             (GivenBack::News, _) => tracing::warn!(partition = %key, ?disposition, why, "partition failed"),
         }
@@ -190,7 +223,7 @@ impl FetcherManager {
         self.brokers.retain(|id, _| self.registered.contains_key(id));
         for (id, broker) in self.registered.clone() {
             if before.get(&id) != Some(&broker) || !self.brokers.contains_key(&id) {
-                self.learn_address(broker, "zookeeper");
+                self.learn_address(broker, "registered");
             }
         }
     }
@@ -205,12 +238,13 @@ impl FetcherManager {
     }
 }
 
-fn log(partition: &OwnedPartition, NewPosition { old, offset: new, rule, skipped }: &NewPosition) {
+fn log(partition: &OwnedPartition, position: &NewPosition) {
+    let NewPosition { old, offset: new, why, skipped, lost, .. } = position;
     let tp = &partition.topic_partition;
-    if *old < 0 {
-        tracing::info!(partition = %tp, new, skipped, why = %rule, "position made");
-    } else {
-        // there was one, and the broker has no such records any more
-        tracing::warn!(partition = %tp, old, new, skipped, why = %rule, "position made");
+    match lost {
+        Some(lost) => tracing::warn!(partition = %tp, old, new, lost, why, "position made"),
+        // there was one, and the broker has no such records (any more)
+        None if *old >= 0 => tracing::warn!(partition = %tp, old, new, skipped, why, "position made"),
+        None => tracing::info!(partition = %tp, new, skipped, why, "position made"),
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, ArbiterHandle, Context, Handler, Message};
 
+use kafka_troupe_proto::config::ServerAddress;
+
 use super::{BrokerAddress, BrokerStatus, FetchSettings, FetcherManager};
 use crate::broker_fetcher::{BrokerFetcher, FetcherStats, Stop};
 use crate::supervise::{ChildExited, ExitGuard, RestartBudget};
@@ -67,12 +69,12 @@ impl Fetchers {
         self.last_life += 1;
         let life = self.last_life;
         let record = self.records.entry(address.id).or_default();
-        record.address = format!("{}:{}", address.host, address.port);
+        record.address = ServerAddress::new(&address.host, address.port).to_string();
         let guard =
             ExitGuard::new(format!("broker-fetcher-{}", address.id), life, manager.clone().recipient());
         let (broker, settings, stats) =
             (address.clone(), Arc::clone(&self.settings), Arc::clone(&record.stats));
-        let fetcher = BrokerFetcher::new(broker, settings, manager.clone().recipient(), guard, stats);
+        let fetcher = BrokerFetcher::new(broker, settings, manager.clone().into(), guard, stats);
         let addr = BrokerFetcher::start_in_arbiter(&self.arbiter, |_| fetcher);
         Running { address: address.clone(), life, addr }
     }

@@ -1,15 +1,22 @@
-//! Finds leaders: one Metadata request to the first broker that answers.
+//! Finds leaders: one Metadata request to the first broker that answers. It makes no topics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::kafka::error_code::ErrorCode;
 use kafka_troupe_proto::kafka::metadata::{MetadataRequest, MetadataResponse};
+use tokio::time::timeout;
 
 use super::BrokerAddress;
-use super::placements::Leader;
+use super::placements::Led;
 use crate::broker_connection::{BrokerConnection, ConnectOptions, ConnectionError};
+
+/// How long a broker may be silent before another is asked as well.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Who leads what, as one broker sees it.
 pub(super) struct Leaders {
@@ -17,17 +24,17 @@ pub(super) struct Leaders {
     pub(super) brokers: Vec<BrokerAddress>,
     /// Per topic whose partitions could not be told: why.
     refused: BTreeMap<Arc<str>, ErrorCode>,
-    leaders: BTreeMap<TopicPartition, (Option<i32>, ErrorCode)>,
+    leaders: BTreeMap<TopicPartition, Result<Led, ErrorCode>>,
 }
 
 impl Leaders {
     /// The leader of a partition, or why there is none.
-    pub(super) fn of(&self, key: &TopicPartition) -> Leader {
+    pub(super) fn of(&self, key: &TopicPartition) -> Result<Led, String> {
         match (self.leaders.get(key), self.refused.get(&key.topic)) {
-            (Some((Some(leader), _)), _) => Ok(*leader),
-            (Some((None, error)), _) => Err(format!("no leader: {error}")),
+            (Some(Ok(led)), _) => Ok(*led),
+            (Some(Err(error)), _) => Err(format!("no leader: {error}")),
             (None, Some(error)) => Err(format!("topic metadata: {error}")),
-            (None, None) => Err("the topic has no such partition".to_owned()),
+            (None, None) => Err("topic metadata: no such topic, or no such partition of it".to_owned()),
         }
     }
 }
@@ -46,14 +53,16 @@ impl From<MetadataResponse> for Leaders {
             }
             for partition in topic.partitions {
                 let key = TopicPartition::new(Arc::clone(&topic.name), partition.partition);
-                leaders.leaders.insert(key, (partition.leader, partition.error));
+                let led = |broker| Led { broker, epoch: partition.leader_epoch };
+                leaders.leaders.insert(key, partition.leader.map(led).ok_or(partition.error));
             }
         }
         leaders
     }
 }
 
-/// Asks `brokers` in turn until one answers; also says which of them did.
+/// Asks `brokers` in turn until one answers; also says which of them did. One that is silent for [`PATIENCE`] may still
+/// answer, but the next is asked meanwhile.
 ///
 /// # Errors
 /// All refused: what each said.
@@ -63,21 +72,39 @@ pub(super) async fn find_leaders(
     topics: BTreeSet<Arc<str>>,
 ) -> Result<(i32, Leaders), String> {
     let request = MetadataRequest { topics: Some(topics.into_iter().collect()) };
-    let mut refusals = Vec::new();
-    for broker in brokers {
-        match ask(&broker, &options, &request).await {
-            Ok(response) => return Ok((broker.id, response.into())),
-            Err(error) => refusals.push(error.to_string()),
+    let (mut next, mut asked, mut refusals) =
+        (brokers.iter().peekable(), FuturesUnordered::new(), Vec::new());
+    loop {
+        asked.extend(next.next().map(|broker| ask(broker, &options, &request)));
+        let answer = match next.peek() {
+            Some(_) => timeout(PATIENCE, asked.next()).await,
+            None => Ok(asked.next().await),
+        };
+        match answer {
+            Ok(Some(Ok((broker, response)))) => return Ok((broker, response.into())),
+            Ok(Some(Err(error))) => refusals.push(error.to_string()),
+            Ok(None) => return Err(refusals.join("; ")),
+            Err(_) => {}
         }
     }
-    Err(refusals.join("; "))
 }
+
+/// Below this version a broker with `auto.create.topics.enable` makes the topics that it is asked for.
+const CREATES_NOTHING: i16 = 4;
 
 async fn ask(
     broker: &BrokerAddress,
     options: &ConnectOptions,
     request: &MetadataRequest,
-) -> Result<MetadataResponse, ConnectionError> {
+) -> Result<(i32, MetadataResponse), ConnectionError> {
     let mut connection = BrokerConnection::connect(&broker.host, broker.port, options.clone()).await?;
-    connection.call(request).await
+    let version = connection.version_of::<MetadataRequest>()?;
+    // to ask for all makes none, also where one was just deleted
+    let all = MetadataRequest { topics: None };
+    let request = if version < CREATES_NOTHING { &all } else { request };
+    Ok((broker.id, connection.call(request).await?))
 }
+
+#[cfg(test)]
+#[path = "leaders_tests.rs"]
+mod tests;

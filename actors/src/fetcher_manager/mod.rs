@@ -1,49 +1,61 @@
 //! # FetcherManager: which broker serves which partition
 //!
-//! Finds leaders, makes positions that are not known (`auto.offset.reset`), and keeps one
-//! [`BrokerFetcher`](crate::broker_fetcher::BrokerFetcher) per broker that leads a partition of ours.
+//! Finds leaders, makes positions that are not known or do not count any more, and keeps one
+//! [`BrokerFetcher`](crate::broker_fetcher::BrokerFetcher) per broker that we read a partition of ours from.
 //!
 //! *Mailbox*: requests [`StartFetching`], [`StopFetching`], [`SetBrokers`], [`Describe`], [`Stop`]; events
-//! [`PartitionsFailed`], [`ChildExited`]; and the ends of its own I/O: leaders found, positions made. Internal:
-//! `Drive`.
+//! [`PartitionsFailed`], [`ReplicaPreferred`], [`TopicsRemade`], [`ChildExited`]; and the ends of its own I/O: leaders
+//! found, positions made. Internal: `Drive`.
 //!
-//! *State*: where each partition stands (`placements.rs`: leaderless, position being made, fetching, failed), the
-//! brokers, and the fetchers that run. `drive` looks at these after every message and does what is due; after a
-//! burst of starts once, by `Drive`.
+//! *State*: where each partition stands (`placements.rs`: leaderless, position being made, fetching, following,
+//! failed), the brokers, and the fetchers that run. `drive` looks at these after every message and does what is due;
+//! after a burst of starts once, by `Drive`.
 //!
 //! *Supervision*: a child of the consumer system. A fetcher that exits gives its partitions back: their
 //! [`fetched`](OwnedPartition::fetched) offsets are the truth. When the manager ends, for whatever reason, its
 //! fetchers end as well.
 //!
-//! *Talks to*: brokers (Metadata, ListOffsets, on connections of their own that live for one request); its fetchers;
-//! the [`OffsetCommitter`](crate::offset_committer) ([`CommitReset`](crate::offset_committer::CommitReset)).
+//! *Talks to*: brokers (Metadata, ListOffsets, OffsetForLeaderEpoch, on connections of their own that live for one
+//! question); its fetchers; the [`OffsetCommitter`](crate::offset_committer)
+//! ([`CommitReset`](crate::offset_committer::CommitReset)); [`TopicMetadata`](crate::topic_metadata) ([`PollNow`]).
 //!
 //! # Rules
 //! * Whatever fails waits `refresh.leader.backoff.ms`, then its leader is looked up; others go on meanwhile.
-//! * One Metadata request is in flight, to the broker that answered the last, then to the next. What it told counts for
-//!   10 s for partitions that start and have not failed.
-//! * A position that was made is stored before its first record is fetched (rule 8), and nothing else lowers one.
+//! * One lookup is under way, at the broker that answered the last; when it refuses, or is silent for 3 s, at the next
+//!   as well. What it told counts for 10 s for partitions that start and have not failed. It makes no topics.
+//! * A position that was made is stored before its first record is fetched (rule 8); only a seek lowers one otherwise.
+//!   It is made when there is none, when it is out of range, when the topic was made again, and when the log was
+//!   truncated (`reset_rule.rs`, `truncation.rs`); never before all that was fetched is handled.
+//! * Who leads is asked of the broker; where to read is the leader's to say (`client.rack`), for five minutes. A
+//!   replica that fails is not followed for 30 s.
+//! * A leader epoch that is never heard of again is forgotten after 5 s (`placed.rs`).
 
 mod describe;
 mod driving;
 mod fetchers;
 mod leaders;
+mod log_ends;
+mod placed;
 mod placements;
 mod positions;
+mod reset_rule;
 mod settings;
+mod truncation;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::prelude::*;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::kafka::error_code::Disposition;
 use tokio::time::Instant;
 
-use crate::broker_fetcher::{AddPartitions, RemovePartitions};
+use crate::broker_fetcher::RemovePartitions;
 use crate::registry::OwnedPartition;
 use crate::stream_queue::FetchedChunk;
 use crate::supervise::{ChildExited, ExitGuard};
+use crate::topic_metadata::PollNow;
 pub use describe::{BrokerStatus, Describe, FetchingStatus, WaitingPartition};
 use fetchers::Fetchers;
 use leaders::Leaders;
@@ -98,7 +110,26 @@ pub struct PartitionsFailed {
     pub broker: i32,
     /// Claim, disposition and the reason in words.
     pub partitions: Vec<FailedPartition>,
+    /// How long to leave them alone, in place of `refresh.leader.backoff.ms`: trying again is dear, or helps nobody
+    /// soon.
+    pub rest: Option<Duration>,
 }
+
+/// A fetcher gives partitions back that its broker tells us to read from another replica, one in our rack (KIP-392).
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct ReplicaPreferred {
+    /// The broker, which leads them.
+    pub broker: i32,
+    /// Claim, and the broker to read it from.
+    pub partitions: Vec<(Arc<OwnedPartition>, i32)>,
+}
+
+/// These partitions are those of a new topic of the same name: what is known of their positions is not theirs. Each
+/// gets a new one, once what was fetched of it is handled.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct TopicsRemade(pub Vec<TopicPartition>);
 
 /// End, with all fetchers.
 #[derive(Message)]
@@ -117,9 +148,9 @@ pub struct FetcherManager {
     /// Tells the parent when we are gone without having been told to.
     guard: ExitGuard,
     placements: Placements,
-    /// Where to dial, by id: from ZooKeeper and from metadata, whichever changed last.
+    /// Where to dial, by id: as the coordinator and as metadata told it, whichever changed last.
     brokers: BTreeMap<i32, BrokerAddress>,
-    /// As ZooKeeper had them last.
+    /// As the coordinator told them last.
     registered: BTreeMap<i32, BrokerAddress>,
     fetchers: Fetchers,
     /// A Metadata request is in flight.
@@ -167,6 +198,27 @@ impl FetcherManager {
         }
     }
 
+    /// Has the fetchers stop with what they have of these; `place` moves one, and says which of them has it.
+    fn take_from_fetchers(
+        &mut self,
+        partitions: Vec<TopicPartition>,
+        place: impl Fn(&mut Placements, &TopicPartition) -> Option<i32>,
+    ) {
+        let taken = partitions.into_iter().filter_map(|key| Some((place(&mut self.placements, &key)?, key)));
+        let taken: Vec<_> = taken.collect();
+        self.remove_from_fetchers(taken);
+    }
+
+    fn remove_from_fetchers(&self, partitions: Vec<(i32, TopicPartition)>) {
+        let mut by_broker: BTreeMap<i32, Vec<TopicPartition>> = BTreeMap::new();
+        for (broker, partition) in partitions {
+            by_broker.entry(broker).or_default().push(partition);
+        }
+        for (broker, partitions) in by_broker {
+            self.fetchers.send(broker, RemovePartitions(partitions));
+        }
+    }
+
     /// When what fails now is tried again.
     fn retry_at(&self) -> Instant {
         Instant::now() + self.settings.leader_backoff
@@ -208,15 +260,7 @@ impl Handler<StopFetching> for FetcherManager {
 
     fn handle(&mut self, StopFetching(partitions): StopFetching, ctx: &mut Context<Self>) {
         self.messages += 1;
-        let mut by_broker: BTreeMap<i32, Vec<TopicPartition>> = BTreeMap::new();
-        for partition in partitions {
-            if let Some(broker) = self.placements.stop(&partition) {
-                by_broker.entry(broker).or_default().push(partition);
-            }
-        }
-        for (broker, partitions) in by_broker {
-            self.fetchers.send(broker, RemovePartitions(partitions));
-        }
+        self.take_from_fetchers(partitions, Placements::stop);
         self.drive(ctx);
     }
 }
@@ -231,19 +275,62 @@ impl Handler<SetBrokers> for FetcherManager {
     }
 }
 
+impl Handler<TopicsRemade> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, TopicsRemade(partitions): TopicsRemade, ctx: &mut Context<Self>) {
+        self.messages += 1;
+        self.known = None;
+        let now = Instant::now();
+        self.take_from_fetchers(partitions, |placements, partition| placements.topic_remade(partition, now));
+        self.drive(ctx);
+    }
+}
+
 impl Handler<PartitionsFailed> for FetcherManager {
     type Result = ();
 
     fn handle(&mut self, failed: PartitionsFailed, ctx: &mut Context<Self>) {
         self.messages += 1;
         let at = Place::Fetching { broker: failed.broker };
-        let mut given_back = failed.partitions;
+        let retry_at = failed.rest.map_or(self.retry_at(), |rest| Instant::now() + rest);
+        let (mut given_back, mut topic_in_doubt) = (failed.partitions, false);
         given_back.retain(|(partition, disposition, why)| {
-            self.partition_failed(&at, partition, *disposition, why) != GivenBack::Stale
+            let outcome = self.partition_failed(&at, partition, *disposition, why, retry_at);
+            let tells = matches!(disposition, Disposition::FindLeader | Disposition::ResetOffset);
+            topic_in_doubt |= tells && outcome == GivenBack::News;
+            outcome != GivenBack::Stale
         });
+        if topic_in_doubt {
+            self.settings.metadata.do_send(PollNow);
+        }
         // an earlier life of the fetcher may have given back what the present one has
         let keys = given_back.iter().map(|(partition, ..)| partition.topic_partition.clone());
         self.fetchers.send(failed.broker, RemovePartitions(keys.collect()));
+        self.drive(ctx);
+    }
+}
+
+impl Handler<ReplicaPreferred> for FetcherManager {
+    type Result = ();
+
+    fn handle(&mut self, preferred: ReplicaPreferred, ctx: &mut Context<Self>) {
+        self.messages += 1;
+        let now = Instant::now();
+        let mut moved = preferred.partitions;
+        moved.retain(|(partition, _)| self.placements.is_fetched_by(preferred.broker, partition));
+        // an earlier life of the fetcher may have named what the present one has
+        let keys = moved.iter().map(|(partition, _)| partition.topic_partition.clone());
+        self.fetchers.send(preferred.broker, RemovePartitions(keys.collect()));
+        for (partition, replica) in moved {
+            let Some(moved) = self.placements.moved(preferred.broker, &partition, replica, now) else {
+                continue;
+            };
+            if moved.is_news {
+                tracing::info!(partition = %partition.topic_partition, replica, why = "client.rack", "reads from a replica");
+            }
+            self.hand_over(replica, vec![moved.assigned], true, ctx);
+        }
         self.drive(ctx);
     }
 }

@@ -1,30 +1,26 @@
-//! Makes positions: asks a leader for an end of the log, and has the committer store it before anything is fetched.
+//! Makes positions: asks a leader for an end of the log or a time in it, and has the committer store it before anything
+//! is fetched.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Handler};
 use futures_util::future::{BoxFuture, join_all};
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::config::OffsetReset;
-use kafka_troupe_proto::kafka::error_code::Disposition;
-use kafka_troupe_proto::kafka::list_offsets::{
-    EARLIEST, LATEST, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic, ListedOffset,
-};
-use tokio::time::timeout;
+use kafka_troupe_proto::kafka::error_code::{Disposition, ErrorCode};
+use kafka_troupe_proto::kafka::list_offsets::ListedOffset;
 
-use super::placements::Positionless;
+use super::log_ends::{Ends, LeaderConnection};
+use super::placements::{Doubt, InDoubt};
+use super::reset_rule::{ResetRule, reset_rule};
+use super::truncation::{self, EpochEnds, Verdict, epoch_ends, may_be_truncated};
 use super::{BrokerAddress, FetchSettings};
-use crate::broker_connection::{BrokerConnection, ConnectOptions, ConnectionError};
+use crate::broker_connection::ConnectionError;
+use crate::clock;
 use crate::offset_committer::{CommitError, CommitReset};
-use crate::registry::OwnedPartition;
+use crate::registry::{NO_EPOCH, NO_OFFSET, OwnedPartition};
 use crate::supervise::Slot;
-
-/// How long a number is waited for that is only told.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where [`CommitReset`] goes: to the committer, whichever life it is in.
 #[derive(Clone)]
@@ -56,206 +52,219 @@ where
     }
 }
 
-/// Which property decides, and so which end of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ResetRule {
-    pub(super) reset: OffsetReset,
-    pub(super) why: &'static str,
-}
+/// Why a position could not be made, and what is to be done.
+type Failure = (Disposition, String);
 
-/// A partition that has an offset that is not in the log, or none, goes by `auto.offset.reset`; one without that
-/// appeared while the group was running goes by `troupe.new.partitions.reset`, so that nothing is passed over.
-pub(super) fn reset_rule(settings: &FetchSettings, appeared: bool, out_of_range: bool) -> ResetRule {
-    match (out_of_range, appeared) {
-        (true, _) => {
-            ResetRule { reset: settings.offset_reset, why: "offset out of range: auto.offset.reset" }
-        }
-        (false, true) => ResetRule {
-            reset: settings.new_partitions_reset,
-            why: "no offset of a new partition: troupe.new.partitions.reset",
-        },
-        (false, false) => ResetRule { reset: settings.offset_reset, why: "no offset: auto.offset.reset" },
-    }
-}
-
-/// A claim and how making its position came out.
+/// A claim and how making its position, or looking at it, came out.
 pub(super) struct Resolution {
     pub(super) partition: Arc<OwnedPartition>,
-    pub(super) outcome: Result<NewPosition, (Disposition, String)>,
+    pub(super) outcome: Result<Outcome, Failure>,
 }
 
-/// A position that is stored, and the partition's.
+/// How it came out.
+pub(super) enum Outcome {
+    /// The position that it has is good.
+    Good,
+    /// It got this one.
+    Made(NewPosition),
+}
+
+/// A position that is to be stored, or is, and then is the partition's.
 pub(super) struct NewPosition {
     pub(super) old: i64,
     pub(super) offset: i64,
-    pub(super) rule: ResetRule,
+    pub(super) why: String,
     /// Offsets of the log that are passed over for good, if that is known: at the end only, and not where the old
     /// position had passed them.
     pub(super) skipped: Option<i64>,
+    /// The log was truncated: so many records that we had read are not in it any more.
+    pub(super) lost: Option<i64>,
+    /// Of the last record before it, if that is known.
+    epoch: i32,
 }
 
-/// A claim, what is asked for it, and why.
-struct Wanted {
-    partition: Arc<OwnedPartition>,
-    /// Its position, which is none or not in the log.
-    old: i64,
-    time: i64,
+/// A claim that is to be asked about.
+struct Open {
+    it: InDoubt,
     rule: ResetRule,
+    /// In which topic of the name.
+    topic: u64,
+    /// What of its log was passed over already.
+    seen: i64,
+    /// What is asked for; none where a good position may stay, or no new one may be made.
+    time: Option<i64>,
 }
 
-/// Makes the positions of partitions that one broker leads.
+/// What the leader said.
+struct Answers {
+    epochs: EpochEnds,
+    ends: Ends,
+}
+
+/// Makes the positions of partitions that one broker leads, or finds that they are good.
 pub(super) async fn resolve(
     broker: BrokerAddress,
     settings: Arc<FetchSettings>,
     store: ResetStore,
-    positionless: Vec<Positionless>,
+    in_doubt: Vec<InDoubt>,
 ) -> Vec<Resolution> {
-    let (wanted, mut done) = sort_out(&settings, positionless);
-    if wanted.is_empty() {
+    let (open, mut done) = sort_out(&settings, in_doubt);
+    if open.is_empty() {
         return done;
     }
-    match list_ends(&broker, &settings.connect, &wanted).await {
-        Ok(Ends { asked, begins }) => {
-            let stored = wanted.into_iter().map(|wanted| {
-                let key = &wanted.partition.topic_partition;
-                let offset = judge(asked.get(key));
-                let begin = begins.get(key).and_then(|listed| listed.offset);
-                keep(&store, wanted, offset, begin)
-            });
-            done.extend(join_all(stored).await);
+    match ask(&broker, &settings, &open).await {
+        Ok(answers) => {
+            done.extend(join_all(open.into_iter().map(|open| settle(&store, open, &answers))).await);
         }
-        Err(error) => done.extend(wanted.into_iter().map(|wanted| Resolution {
+        Err(error) => done.extend(open.into_iter().map(|open| Resolution {
             outcome: Err((Disposition::FindLeader, error.to_string())),
-            partition: wanted.partition,
+            partition: open.it.partition,
         })),
     }
     done
 }
 
 /// Those to ask for, and those that may not be reset, now or ever.
-fn sort_out(settings: &FetchSettings, positionless: Vec<Positionless>) -> (Vec<Wanted>, Vec<Resolution>) {
-    let (mut wanted, mut refused) = (Vec::new(), Vec::new());
-    for Positionless { partition, out_of_range } in positionless {
-        // a new position is stored: before what was fetched is handled, a crash would pass that over
-        if partition.has_unhandled() {
-            let why = format!("no new position before what was fetched is handled: at {}", partition.acked());
-            refused.push(Resolution { partition, outcome: Err((Disposition::Retry, why)) });
-            continue;
-        }
-        let old = partition.fetched();
-        let rule = reset_rule(settings, partition.appeared, out_of_range);
-        match end_of_log(rule.reset) {
-            Some(time) => wanted.push(Wanted { partition, old, time, rule }),
-            None => {
-                let why = format!("{rule} forbids to make a position in place of {old}");
-                refused.push(Resolution { partition, outcome: Err((Disposition::Fatal, why)) });
+fn sort_out(settings: &FetchSettings, in_doubt: Vec<InDoubt>) -> (Vec<Open>, Vec<Resolution>) {
+    let (mut open, mut refused) = (Vec::new(), Vec::new());
+    for it in in_doubt {
+        // before anything is asked
+        let topic = it.partition.topic_number();
+        let (partition, keeps) = (Arc::clone(&it.partition), it.doubt == Doubt::NewLeader);
+        let seen = if it.doubt == Doubt::TopicRemade { NO_OFFSET } else { partition.fetched() };
+        let rule = reset_rule(settings, partition.has_appeared(), it.doubt);
+        let time = rule.time(clock::since_1970()).filter(|_| !keeps);
+        let outcome = match unhandled(&partition) {
+            // a position that may stay is looked at once it is known
+            Some(why) if !keeps || partition.is_on_the_way() => Err((Disposition::Retry, why)),
+            _ if time.is_none() && !may_be_truncated(&it) => Err(forbidden(rule, partition.fetched())),
+            _ => {
+                open.push(Open { it, rule, topic, seen, time });
+                continue;
             }
-        }
+        };
+        refused.push(Resolution { partition, outcome });
     }
-    (wanted, refused)
+    (open, refused)
 }
 
-fn end_of_log(reset: OffsetReset) -> Option<i64> {
-    match reset {
-        OffsetReset::Smallest => Some(EARLIEST),
-        OffsetReset::Largest => Some(LATEST),
-        _ => None,
-    }
+/// Why there is no new position now: it is stored, and before what was fetched is handled, a crash would pass that
+/// over.
+fn unhandled(partition: &OwnedPartition) -> Option<String> {
+    // the same each time: what is not is logged
+    let why = "no new position before what was fetched is handled";
+    partition.has_unhandled().then(|| why.to_owned())
 }
 
-/// What a broker says of the ends of its logs.
-struct Ends {
-    /// The end that was asked for.
-    asked: BTreeMap<TopicPartition, ListedOffset>,
-    /// The beginning, where the other end was asked for: to tell how much is passed over.
-    begins: BTreeMap<TopicPartition, ListedOffset>,
+fn forbidden(rule: ResetRule, old: i64) -> Failure {
+    (
+        Disposition::Fatal,
+        format!("{rule} forbids to make a position in place of {old}; seek, or set smallest or largest"),
+    )
 }
 
-async fn list_ends(
+async fn ask(
     broker: &BrokerAddress,
-    options: &ConnectOptions,
-    wanted: &[Wanted],
-) -> Result<Ends, ConnectionError> {
-    let mut connection = BrokerConnection::connect(&broker.host, broker.port, options.clone()).await?;
-    let key = |wanted: &Wanted| wanted.partition.topic_partition.clone();
-    let asked = wanted.iter().map(|wanted| (key(wanted), wanted.time));
-    let asked = list_offsets(&mut connection, asked).await?;
-    let at_end = wanted.iter().filter(|wanted| wanted.time == LATEST);
-    let begins: Vec<_> = at_end.map(|wanted| (key(wanted), EARLIEST)).collect();
-    // only told, so a position does not depend on it
-    let begins = match begins.is_empty() {
-        true => BTreeMap::new(),
-        false => match timeout(PATIENCE, list_offsets(&mut connection, begins)).await {
-            Ok(Ok(begins)) => begins,
-            _ => BTreeMap::new(),
-        },
+    settings: &FetchSettings,
+    open: &[Open],
+) -> Result<Answers, ConnectionError> {
+    let mut leader = LeaderConnection::connect(broker, settings).await?;
+    let epochs = epoch_ends(&mut leader, open.iter().map(|open| &open.it)).await?;
+    let wanted = open.iter().filter_map(|open| Some((open.it.partition.topic_partition.clone(), open.time?)));
+    let ends = leader.list_ends(&wanted.collect::<Vec<_>>()).await?;
+    Ok(Answers { epochs, ends })
+}
+
+/// Draws the conclusion, and has a new position stored.
+async fn settle(store: &ResetStore, open: Open, answers: &Answers) -> Resolution {
+    let partition = Arc::clone(&open.it.partition);
+    let outcome = match conclude(&open, answers) {
+        Ok(Outcome::Made(_)) if partition.is_closed() => {
+            Err((Disposition::Retry, "given up meanwhile".to_owned()))
+        }
+        Ok(Outcome::Made(position)) => keep(store, &partition, open.topic, position).await.map(Outcome::Made),
+        other => other,
     };
-    Ok(Ends { asked, begins })
+    Resolution { partition, outcome }
 }
 
-async fn list_offsets(
-    connection: &mut BrokerConnection,
-    wanted: impl IntoIterator<Item = (TopicPartition, i64)>,
-) -> Result<BTreeMap<TopicPartition, ListedOffset>, ConnectionError> {
-    let mut topics: BTreeMap<Arc<str>, Vec<(i32, i64)>> = BTreeMap::new();
-    for (key, time) in wanted {
-        topics.entry(key.topic).or_default().push((key.partition, time));
+fn conclude(Open { it, rule, seen, time, .. }: &Open, answers: &Answers) -> Result<Outcome, Failure> {
+    let (partition, key) = (&it.partition, &it.partition.topic_partition);
+    let old = partition.fetched();
+    match truncation::judge(partition, answers.epochs.get(key)) {
+        Verdict::Failed(disposition, why) => return Err((disposition, why)),
+        Verdict::Truncated { end, epoch } => return truncated(partition, *rule, end, epoch),
+        Verdict::Good if it.doubt == Doubt::NewLeader => return Ok(Outcome::Good),
+        Verdict::Good => {}
     }
-    let topics = topics.into_iter().map(|(topic, partitions)| ListOffsetsTopic { topic, partitions });
-    let request = ListOffsetsRequest { read_committed: false, topics: topics.collect() };
-    Ok(by_partition(connection.call(&request).await?))
+    if time.is_none() {
+        return Err(forbidden(*rule, old));
+    }
+    let offset = judge(answers.ends.asked.get(key), key, *rule)?;
+    let begin = answers.ends.begins.get(key).and_then(|listed| listed.offset);
+    let skipped = begin.map(|begin| passed_over(*seen, begin, offset));
+    let position = NewPosition { old, offset, why: rule.to_string(), skipped, lost: None, epoch: NO_EPOCH };
+    Ok(Outcome::Made(position))
 }
 
-fn by_partition(response: ListOffsetsResponse) -> BTreeMap<TopicPartition, ListedOffset> {
-    let topics = response.topics.into_iter();
-    let listed = topics.flat_map(|topic| {
-        let name = topic.topic;
-        topic
-            .partitions
-            .into_iter()
-            .map(move |listed| (TopicPartition::new(Arc::clone(&name), listed.partition), listed))
-    });
-    listed.collect()
+/// What is left of a log that was truncated is gone on with where it goes on: nothing new is passed over.
+fn truncated(partition: &OwnedPartition, rule: ResetRule, end: i64, epoch: i32) -> Result<Outcome, Failure> {
+    let old = partition.fetched();
+    let why =
+        format!("the log was truncated at {end} by an unclean leader election, before our position {old}");
+    if let Some(not_now) = unhandled(partition) {
+        return Err((Disposition::Retry, format!("{why}: {not_now}")));
+    }
+    if rule.reset == OffsetReset::None {
+        return Err((
+            Disposition::Fatal,
+            format!("{why}: auto.offset.reset=none forbids to go back; seek to {end} to go on there"),
+        ));
+    }
+    Ok(Outcome::Made(NewPosition { old, offset: end, why, skipped: None, lost: Some(old - end), epoch }))
 }
 
-fn judge(listed: Option<&ListedOffset>) -> Result<i64, (Disposition, String)> {
+fn judge(listed: Option<&ListedOffset>, key: &TopicPartition, rule: ResetRule) -> Result<i64, Failure> {
     let listed = listed.ok_or((Disposition::Retry, "ListOffsets: the broker left it out".to_owned()))?;
-    listed.error.ok().map_err(|error| (error.disposition(), format!("ListOffsets: {error}")))?;
+    let failed = |error: ErrorCode| match error {
+        ErrorCode::UnsupportedForMessageFormat => (error.disposition(), no_times(&key.topic, rule)),
+        error => (error.disposition(), format!("ListOffsets: {error}")),
+    };
+    listed.error.ok().map_err(failed)?;
     listed.offset.ok_or((Disposition::Retry, "ListOffsets: the broker named no offset".to_owned()))
+}
+
+fn no_times(topic: &str, rule: ResetRule) -> String {
+    format!(
+        "topic {topic} has a message format before 0.10, without times, in which {rule} cannot be found: set \
+         the property to smallest or largest, or the topic's message.format.version to 0.10.0 or later"
+    )
 }
 
 /// Has a position stored.
 async fn keep(
     store: &ResetStore,
-    wanted: Wanted,
-    offset: Result<i64, (Disposition, String)>,
-    begin: Option<i64>,
-) -> Resolution {
-    let Wanted { partition, old, rule, .. } = wanted;
-    let outcome = match offset {
-        Ok(_) if partition.is_closed() => Err((Disposition::Retry, "given up meanwhile".to_owned())),
-        Ok(offset) => {
-            let reset = CommitReset { partition: Arc::clone(&partition), instead_of: old, offset };
-            let stored = (store.0)(reset).await;
-            let failed =
-                |error: CommitError| (Disposition::Retry, format!("store position {offset}: {error}"));
-            let skipped = |offset| begin.map(|begin| passed_over(old, begin, offset));
-            stored.map(|offset| NewPosition { old, offset, rule, skipped: skipped(offset) }).map_err(failed)
-        }
-        Err(why) => Err(why),
-    };
-    Resolution { partition, outcome }
+    partition: &Arc<OwnedPartition>,
+    topic: u64,
+    position: NewPosition,
+) -> Result<NewPosition, Failure> {
+    let NewPosition { old, offset, .. } = position;
+    let reset = CommitReset { partition: Arc::clone(partition), instead_of: old, topic, offset };
+    let failed = |error: CommitError| (Disposition::Retry, format!("store position: {error}"));
+    let stored = (store.0)(reset).await.map_err(failed)?;
+    if position.lost.is_some() && stored > offset {
+        // a chunk was on its way, or somebody else wrote: what was found is to be found again
+        return Err((Disposition::Retry, format!("{}: at {stored} meanwhile", position.why)));
+    }
+    if stored == offset && position.epoch != NO_EPOCH {
+        partition.set_last_epoch(position.epoch);
+    }
+    Ok(NewPosition { offset: stored, ..position })
 }
 
 /// How many offsets nobody will be given: from where the log begins, or an old position stood, to the new one.
 fn passed_over(old: i64, begin: i64, new: i64) -> i64 {
     (new - begin.max(old)).max(0)
-}
-
-impl fmt::Display for ResetRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.why, self.reset)
-    }
 }
 
 #[cfg(test)]
