@@ -7,11 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use actix::prelude::*;
 use futures_util::future::join_all;
 use kafka_troupe_proto::TopicPartition;
-use kafka_troupe_proto::group::{
-    ClaimAnswer, Effect, Generation, GroupSnapshot, Input, Phase, SessionNumber,
-};
+use kafka_troupe_proto::group::{ClaimAnswer, Effect, Generation, Input, Phase, SessionNumber};
+use kafka_troupe_proto::zk::ConsumerThreadId;
 use kafka_troupe_proto::zk::registration::Registration;
-use kafka_troupe_proto::zk::{ConsumerThreadId, paths};
 use tokio::time::Instant;
 
 use super::starting::Start;
@@ -78,28 +76,23 @@ impl RebalanceCoordinator {
         self.turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         let read = snapshot::read(
             self.znodes.clone(),
+            self.source.clone(),
+            self.session,
             Arc::clone(&self.parts.config),
             self.parts.subscription.clone(),
+            self.topics.clone(),
         );
         ctx.spawn(read.into_actor(self).map(move |read, this, ctx| {
-            let outcome = read.map(|(snapshot, brokers)| {
-                this.parts.fetchers.do_send(SetBrokers(brokers));
+            let outcome = read.map(|read| {
+                this.parts.fetchers.do_send(SetBrokers(read.brokers));
                 if generation == this.machine.generation() {
-                    this.expect_of_peers(&snapshot, ctx);
-                    this.unwatch_others(&snapshot);
+                    this.expect_of_peers(&read.snapshot, ctx);
+                    this.take_topics(read.topics, read.filtered);
                 }
-                snapshot
+                read.snapshot
             });
             this.take(Input::GroupRead { generation, outcome }, ctx);
         }));
-    }
-
-    /// Topics that were read before and are of no concern now: deleted ones of a filter, those of a member that left.
-    fn unwatch_others(&mut self, snapshot: &GroupSnapshot) {
-        let read = snapshot.partitions.keys().cloned().collect();
-        for topic in std::mem::replace(&mut self.topics, read).difference(&self.topics) {
-            self.znodes.unwatch(paths::topic(topic));
-        }
     }
 
     /// Closes the gates now: from here on nothing is handed over. What was being started is forgotten.
@@ -151,6 +144,7 @@ impl RebalanceCoordinator {
         let end = Instant::now() + limit;
         let question = self.release_question(generation, &partitions);
         let owned = self.close(&partitions);
+        owned.iter().for_each(|partition| self.keep_unflushed_if_gone(partition));
         let (committer, registry) = (self.parts.committer.clone(), Arc::clone(&self.parts.registry));
         let why = match self.machine.phase() {
             Phase::Leaving => ReleaseReason::Shutdown,

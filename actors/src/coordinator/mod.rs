@@ -4,25 +4,28 @@
 //! messages. It decides nothing itself, waits for nothing, and no record passes through it.
 //!
 //! - *Mailbox*: requests [`DescribeGroup`], [`WaitRegistered`], [`Shutdown`]; events [`SessionEvent`] (session up,
-//!   suspended, expired, children or data of a node changed), [`PartitionsLost`], [`ActorRestarted`]. Internal:
-//!   `AskListener`, `Ended`.
+//!   suspended, expired, children or data of a node changed), [`Changes`](crate::topic_metadata::Changes) of topics and
+//!   brokers, [`PartitionsLost`], [`ActorRestarted`]. Internal: `AskListener`, `Ended`.
 //! - *State*: the machine; partitions that are being started, and those of them that the listener is asked about next;
 //!   whose turn it is at each owner node; traces of past rebalances; which other members do not do their part.
 //! - *Supervision*: restarted by the `ConsumerSystem` after a panic. The new one stops what the old one ran, reads
 //!   which owner nodes are our session's, and goes on from there ([`Machine::adopt`]).
-//! - *Talks to*: `ZkSession` (all znodes), `OffsetCommitter` (positions, last flush), `FetcherManager` (start, stop,
-//!   brokers), `StreamQueue` (forget chunks), the application's [listener](crate::rebalance_listener).
+//! - *Talks to*: `ZkSession` (all znodes), `TopicMetadata` (topics and brokers, with `bootstrap.servers`),
+//!   `OffsetCommitter` (positions, last flush), `FetcherManager` (start, stop, brokers, topics made again),
+//!   `StreamQueue` (forget chunks), the application's [listener](crate::rebalance_listener).
 
 mod effects;
 mod peers;
 mod recovery;
+mod remade;
 mod report;
 mod snapshot;
 mod starting;
+mod topics;
 mod turns;
 mod znodes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,11 +50,13 @@ use crate::rebalance_listener::RebalanceListener;
 use crate::registry::TopicRegistry;
 use crate::stream_queue::Streams;
 use crate::supervise::{ExitGuard, Slot};
+use crate::topic_metadata::TopicMetadata;
 use crate::zk_session::{self, SessionEpoch, SessionEvent, ZkSession};
 
 use peers::Peers;
 use report::Traces;
 use starting::Ready;
+use topics::{Incarnation, Source, Topic};
 use znodes::Znodes;
 
 /// How the group stands, as seen from here.
@@ -110,6 +115,8 @@ pub(crate) struct CoordinatorParts {
     pub(crate) streams: Arc<Streams>,
     /// The session actor.
     pub(crate) session: Slot<ZkSession>,
+    /// Tells topics and brokers; empty without `bootstrap.servers`.
+    pub(crate) metadata: Slot<TopicMetadata>,
     /// The fetcher manager.
     pub(crate) fetchers: Slot<FetcherManager>,
     /// The committer.
@@ -127,6 +134,8 @@ pub struct RebalanceCoordinator {
     /// What an earlier life left is being found; nothing else begins before.
     recovering: bool,
     znodes: Znodes,
+    /// Where topics and brokers are read from.
+    source: Source,
     /// The machine's clock counts milliseconds from here.
     began: Instant,
     /// The session of our registration, by the session actor's count.
@@ -138,7 +147,11 @@ pub struct RebalanceCoordinator {
     /// What became ready since the listener was asked last: it is asked about all of it at once.
     asked_next: Vec<Ready>,
     /// Those that the last read found to concern us, whose nodes are watched.
-    topics: BTreeSet<Arc<str>>,
+    topics: BTreeMap<Arc<str>, Topic>,
+    /// Under which topic each partition that runs began, or its position was made: none if the brokers do not say.
+    incarnations: BTreeMap<TopicPartition, Option<Incarnation>>,
+    /// The list of topics matters, by the last read.
+    filtered: bool,
     /// Whose turn it is at each owner node.
     turns: BTreeMap<TopicPartition, Arc<Mutex<()>>>,
     /// These operations. They are not spawned in our context, which would look at all of them whenever one has ended.
@@ -157,22 +170,25 @@ pub struct RebalanceCoordinator {
 impl RebalanceCoordinator {
     /// A coordinator that is not started yet.
     pub(crate) fn new(parts: CoordinatorParts) -> Self {
-        let paths = GroupPaths::new(&parts.config.group_id);
+        let znodes = Znodes::new(GroupPaths::new(&parts.config.group_id), parts.session.clone());
         Self {
             machine: Machine::new(settings(&parts)),
             recovering: true,
-            znodes: Znodes::new(paths, parts.session.clone()),
+            source: Source::new(&parts.config, &znodes, &parts.metadata),
+            znodes,
             began: Instant::now(),
             session: SessionEpoch::default(),
             seen: None,
             starting: BTreeMap::new(),
             asked_next: Vec::new(),
-            topics: BTreeSet::new(),
+            topics: BTreeMap::new(),
+            incarnations: BTreeMap::new(),
+            filtered: false,
             turns: BTreeMap::new(),
             operations: JoinSet::new(),
             watched: None,
             traces: Traces::default(),
-            peers: Peers::new(settings(&parts)),
+            peers: Peers::new(settings(&parts), topics::learnt_late(&parts.config)),
             waiting: Vec::new(),
             leaving: Vec::new(),
             messages: 0,

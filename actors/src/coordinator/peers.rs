@@ -24,8 +24,10 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    pub(super) fn new(settings: Settings) -> Self {
-        Self { check: PeerCheck::new(settings), timer: None }
+    /// The others may learn of changed topics that much later.
+    pub(super) fn new(settings: Settings, late: Duration) -> Self {
+        let late = u64::try_from(late.as_millis()).unwrap_or(u64::MAX);
+        Self { check: PeerCheck::new(settings).learning_late(late), timer: None }
     }
 
     /// What the whole group is to own.

@@ -59,16 +59,23 @@ pub(super) fn recover(
             // what is not committed is delivered again
             let _ = committer.send(FlushGeneration(registry.settle(left))).await;
         }
-        // a node of ours that is missed now is held until the session ends, and those who wait for it wait as long
-        loop {
-            match find(&session, &znodes).await {
-                Ok(found) => {
-                    return found.map(|(session, epoch, nodes)| Found { session, epoch, generation, nodes });
-                }
-                Err(why) => {
-                    tracing::warn!(why, "cannot read which owner nodes are ours; trying again");
-                    sleep(RETRY).await;
-                }
+        let found = find_all(&session, &znodes).await;
+        found.map(|(session, epoch, nodes)| Found { session, epoch, generation, nodes })
+    }
+}
+
+/// Tries until it can be told: a node of ours that is missed now is held until the session ends, and those who wait for
+/// it wait as long.
+async fn find_all(
+    session: &Slot<ZkSession>,
+    znodes: &Znodes,
+) -> Option<(SessionNumber, SessionEpoch, Nodes)> {
+    loop {
+        match find(session, znodes).await {
+            Ok(found) => return found,
+            Err(why) => {
+                tracing::warn!(why, "cannot read which owner nodes are ours; trying again");
+                sleep(RETRY).await;
             }
         }
     }

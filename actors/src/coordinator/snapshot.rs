@@ -1,33 +1,46 @@
-//! Reads the group: members, topics and brokers, each read and watched in one operation.
+//! Reads the group: members from ZooKeeper, each read and watched in one operation; topics and brokers from their
+//! [source](super::topics).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::try_join_all;
 use kafka_troupe_proto::config::{AssignmentStrategy, ConsumerConfig};
 use kafka_troupe_proto::group::{GroupSnapshot, Member};
-use kafka_troupe_proto::zk::broker::{BrokerRegistration, SecurityProtocol};
 use kafka_troupe_proto::zk::registration::{Registration, Subscription};
 use kafka_troupe_proto::zk::topic_filter::TopicFilterError;
-use kafka_troupe_proto::zk::{paths, topic};
 
 use super::Znodes;
+use super::topics::{Source, Topic};
 use crate::fetcher_manager::BrokerAddress;
+use crate::lease::SessionEpoch;
 use crate::zk_session::ZkError;
 
-/// One read of the group. An error means: try again later; it names the node.
+/// What one read of the group gave, for the machine and for the others.
+pub(super) struct Read {
+    pub(super) snapshot: GroupSnapshot,
+    pub(super) brokers: Vec<BrokerAddress>,
+    /// Those that concern us.
+    pub(super) topics: BTreeMap<Arc<str>, Topic>,
+    /// Somebody subscribes by a filter, so that the list of topics matters.
+    pub(super) filtered: bool,
+}
+
+/// One read of the group; `before` is what was read of topics the last time. An error means: try again later; it names
+/// the node, or the brokers.
 pub(super) async fn read(
     znodes: Znodes,
+    source: Source,
+    session: SessionEpoch,
     config: Arc<ConsumerConfig>,
     own: Subscription,
-) -> Result<(GroupSnapshot, Vec<BrokerAddress>), String> {
-    let brokers = brokers(&znodes).await?;
+    before: BTreeMap<Arc<str>, Topic>,
+) -> Result<Read, String> {
+    let reading = source.open(session).await?;
+    let brokers = reading.brokers().await?;
     let registrations = registrations(&znodes, true).await?;
     let filtered = registrations.iter().any(|(_, subscription)| subscription.topic_filter().is_some());
-    let topics = match filtered {
-        true => znodes.children(paths::BROKER_TOPICS, true).await.map_err(|error| error.to_string())?,
-        false => Vec::new(),
-    };
+    let topics = if filtered { reading.names(&config).await? } else { Vec::new() };
     let expand = |id: String, subscription: &Subscription| {
         let path = znodes.paths.id(&id);
         let member = Member::expand(id, subscription, &topics, config.kept_out_topics());
@@ -36,9 +49,11 @@ pub(super) async fn read(
     let members = registrations.into_iter().map(|(id, subscription)| expand(id, &subscription));
     let members = members.collect::<Result<Vec<_>, _>>()?;
     let own = expand("our own".to_owned(), &own)?;
-    let wanted = wanted_topics(&members, own, &config);
-    let partitions = partitions(&znodes, wanted).await?;
-    Ok((GroupSnapshot { members, partitions, brokers: brokers.len() }, brokers))
+    let topics = reading.topics(wanted_topics(&members, own, &config), &before).await?;
+    let partitions =
+        topics.iter().map(|(name, topic)| (Arc::clone(name), topic.partitions.clone())).collect();
+    let snapshot = GroupSnapshot { members, partitions, brokers: brokers.len() };
+    Ok(Read { snapshot, brokers, topics, filtered })
 }
 
 /// Whether this group's plan can be computed here. Asked before joining it: the others would leave a share to a member
@@ -88,47 +103,4 @@ fn wanted_topics(members: &[Member], own: Member, config: &ConsumerConfig) -> BT
         return own.topics.into_keys().collect();
     }
     members.iter().flat_map(|member| member.topics.keys().cloned()).collect()
-}
-
-async fn partitions(
-    znodes: &Znodes,
-    topics: BTreeSet<Arc<str>>,
-) -> Result<BTreeMap<Arc<str>, Vec<i32>>, String> {
-    let reads = topics.into_iter().map(async |name| match znodes.data(&paths::topic(&name), true).await {
-        Ok((data, _)) => {
-            let ids = topic::partition_ids(&name, &data).map_err(|error| error.to_string())?;
-            Ok((name, ids))
-        }
-        Err(ZkError::NoNode(_)) => {
-            tracing::warn!(topic = %name, path = paths::topic(&name), "topic does not exist; waiting for it to be created");
-            Ok((name, Vec::new()))
-        }
-        Err(error) => Err(error.to_string()),
-    });
-    Ok(try_join_all(reads).await?.into_iter().collect())
-}
-
-/// The brokers that can be dialled; one that cannot is named and passed over.
-async fn brokers(znodes: &Znodes) -> Result<Vec<BrokerAddress>, String> {
-    let ids = znodes.children(paths::BROKER_IDS, true).await.map_err(|error| error.to_string())?;
-    let ids = ids.iter().filter_map(|id| id.parse::<i32>().ok());
-    let reads = ids.map(async |id| (id, znodes.data(&paths::broker(id), false).await));
-    let mut found = Vec::new();
-    for (id, read) in join_all(reads).await {
-        match read {
-            Ok((data, _)) => found.extend(address(id, &data)),
-            Err(ZkError::NoNode(_)) => {}
-            Err(error) => return Err(error.to_string()),
-        }
-    }
-    Ok(found)
-}
-
-fn address(id: i32, data: &[u8]) -> Option<BrokerAddress> {
-    let broker = BrokerRegistration::parse(id, data);
-    let address = broker.and_then(|broker| {
-        let (host, port) = broker.address(SecurityProtocol::Plaintext)?;
-        Ok(BrokerAddress { id, host: host.to_owned(), port })
-    });
-    address.inspect_err(|error| tracing::warn!(%error, "broker cannot be used")).ok()
 }

@@ -9,8 +9,9 @@ use kafka_troupe_proto::group::{Generation, Input, SessionNumber};
 use kafka_troupe_proto::zk::ConsumerThreadId;
 
 use super::RebalanceCoordinator;
+use super::topics::Incarnation;
 use crate::fetcher_manager::{Assigned, StartFetching};
-use crate::offset_committer::ReadPosition;
+use crate::offset_committer::{ReadPosition, Stored};
 use crate::rebalance_listener::{RebalanceListener, ReleaseReason};
 use crate::registry::{Claim, OwnedPartition, Position};
 
@@ -27,6 +28,8 @@ pub(super) struct Ready {
     start: Start,
     partition: TopicPartition,
     position: Position,
+    /// The topic that the position was held against.
+    incarnation: Option<Incarnation>,
 }
 
 /// Ask the listener about what is ready.
@@ -38,13 +41,17 @@ impl RebalanceCoordinator {
     /// The position is read now, after the claim (rule 7).
     pub(super) fn start(&mut self, start: Start, partition: TopicPartition, ctx: &mut Context<Self>) {
         self.starting.insert(partition.clone(), start.generation);
-        let read = self.parts.committer.send(ReadPosition { partition: partition.clone() });
+        let topics = Some(self.source.topic_nodes());
+        let read = self.parts.committer.send(ReadPosition { partition: partition.clone(), topics });
         ctx.spawn(read.into_actor(self).map(move |answer, this, ctx| {
             if !this.is_starting(&start, &partition) {
                 return;
             }
             match answer {
-                Ok(Ok(position)) => this.ready(Ready { start, partition, position }, ctx),
+                Ok(Ok(Stored { position, since })) => {
+                    let incarnation = since.map(Incarnation);
+                    this.ready(Ready { start, partition, position, incarnation }, ctx);
+                }
                 Ok(Err(error)) => this.start_failed(&start, partition, error.to_string(), ctx),
                 Err(_) => {
                     let why = "the offset committer is not running".to_owned();
@@ -92,7 +99,10 @@ impl RebalanceCoordinator {
         }
     }
 
-    fn deliver(&mut self, Ready { start, partition, position }: &Ready) -> Result<(), String> {
+    fn deliver(&mut self, Ready { start, partition, position, incarnation }: &Ready) -> Result<(), String> {
+        let mut position = *position;
+        position.earlier_topic |=
+            self.begin_under(partition, *incarnation) && position.offset.is_some_and(|at| at > 0);
         let stream = self.parts.streams.of(&partition.topic, start.thread.index());
         let stream = stream.ok_or_else(|| format!("there is no stream for {}", start.thread))?;
         let queue = stream.queue.get().ok_or_else(|| format!("stream {} is not running", stream.name))?;
@@ -103,7 +113,7 @@ impl RebalanceCoordinator {
             epoch: self.session,
             thread: start.thread.clone(),
             appeared: start.appeared,
-            position: *position,
+            position,
         };
         tracing::info!(%partition, offset = ?position.offset, thread = %start.thread, "partition starts");
         let partition = OwnedPartition::new(claim, Arc::clone(&stream.credit), Arc::clone(&self.parts.lease));

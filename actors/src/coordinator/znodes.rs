@@ -9,8 +9,8 @@ use kafka_troupe_proto::zk::paths::GroupPaths;
 
 use crate::supervise::Slot;
 use crate::zk_session::{
-    Claim, CreateEphemeral, Delete, ReadChildren, ReadData, Register, Registered, SessionEpoch, SetData,
-    Unwatch, ZkCall, ZkError, ZkSession, port::Stat,
+    Claim, CreateEphemeral, CreatePersistent, Delete, ReadChildren, ReadData, Register, Registered,
+    SessionEpoch, SetData, Unwatch, ZkCall, ZkError, ZkSession, port::Stat,
 };
 
 /// The operations on owner and registration nodes that the effects are made of.
@@ -66,6 +66,27 @@ impl Znodes {
     pub(super) async fn data(&self, path: &str, watch: bool) -> Result<(Vec<u8>, Stat), ZkError> {
         let read = ReadData { path: path.to_owned(), watch };
         self.session.send(read).await.unwrap_or_else(|_| Err(gone("read", path)))
+    }
+
+    pub(super) async fn create(
+        &self,
+        session: SessionEpoch,
+        path: &str,
+        data: String,
+    ) -> Result<(), ZkError> {
+        let create = CreatePersistent { session, path: path.to_owned(), data: data.into_bytes() };
+        self.session.send(create).await.unwrap_or_else(|_| Err(gone("create", path)))
+    }
+
+    pub(super) async fn set(
+        &self,
+        session: SessionEpoch,
+        path: &str,
+        data: String,
+        version: i32,
+    ) -> Result<(), ZkError> {
+        let set = SetData { session, path: path.to_owned(), data: data.into_bytes(), version };
+        self.session.send(set).await.unwrap_or_else(|_| Err(gone("set", path))).map(|_| ())
     }
 
     pub(super) fn unwatch(&self, path: String) {
