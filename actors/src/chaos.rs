@@ -9,6 +9,7 @@ use crate::coordinator::RebalanceCoordinator;
 use crate::fetcher_manager::FetcherManager;
 use crate::offset_committer::OffsetCommitter;
 use crate::stream_queue::StreamQueue;
+use crate::topic_metadata::TopicMetadata;
 use crate::zk_session::ZkSession;
 
 /// Panic, now.
@@ -47,7 +48,15 @@ macro_rules! crashes {
     )+ };
 }
 
-crashes!(ZkSession, RebalanceCoordinator, FetcherManager, BrokerFetcher, OffsetCommitter, StreamQueue);
+crashes!(
+    ZkSession,
+    TopicMetadata,
+    RebalanceCoordinator,
+    FetcherManager,
+    BrokerFetcher,
+    OffsetCommitter,
+    StreamQueue
+);
 
 impl Handler<CrashChild> for ConsumerSystem {
     type Result = ();

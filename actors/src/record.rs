@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-pub use kafka_troupe_proto::kafka::records::Header;
+use kafka_troupe_proto::TopicPartition;
+pub use kafka_troupe_proto::kafka::records::{Header, TimestampType};
 use kafka_troupe_proto::kafka::records::{RawRecord, RecordBatch};
 
 use crate::registry::{Gate, OwnedPartition};
@@ -69,11 +70,17 @@ impl Record {
         self.raw.offset
     }
 
-    /// Milliseconds since 1970: the producer's time or the broker's, as the topic's
-    /// `message.timestamp.type` says; none in message format 0.
+    /// Milliseconds since 1970: the producer's time or the broker's, as [`timestamp_type`](Self::timestamp_type)
+    /// says; none in message format 0, or where the producer gave none.
     #[inline]
     pub fn timestamp(&self) -> Option<i64> {
         (self.raw.timestamp >= 0).then_some(self.raw.timestamp)
+    }
+
+    /// Whose time [`timestamp`](Self::timestamp) is, as the topic's `message.timestamp.type` said when the record was
+    /// written.
+    pub fn timestamp_type(&self) -> TimestampType {
+        self.batch.batch.timestamp_type
     }
 
     /// The key; none is not the same as empty.
@@ -154,17 +161,33 @@ pub struct DecodeError {
     pub why: String,
 }
 
-/// A chunk from the broker that cannot be read as records. Nothing is skipped: the partition is fetched again
-/// from the last acknowledged offset, and stays there until the data or the position changes.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("cannot read {topic}-{partition} at offset {offset}: {why}")]
+/// A record, or a batch, that cannot be read: damaged, of an unknown format, or in a codec that is not built in. What
+/// came before it has been delivered; nothing after it is, and nothing is skipped: it is fetched again after a pause,
+/// which grows to 30 s, until the data or the position changes.
+///
+/// To step over it, give the partition another position: [`seek`](crate::ConsumerHandle::seek) to
+/// [`resume_at`](Self::resume_at).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "cannot read {topic}-{partition} at offset {offset}: {why}; to step over it, seek({topic:?}, {partition}, {resume_at})"
+)]
+#[non_exhaustive]
 pub struct ConsumeError {
     /// The topic.
     pub topic: String,
     /// The partition.
     pub partition: i32,
-    /// Where reading stopped.
+    /// The first offset that cannot be read.
     pub offset: i64,
+    /// Where reading may go on: after the damaged record or batch, as far as its header can be trusted.
+    pub resume_at: i64,
     /// What is wrong.
     pub why: String,
+}
+
+impl ConsumeError {
+    pub(crate) fn new(partition: &TopicPartition, offset: i64, resume_at: i64, why: String) -> Self {
+        let TopicPartition { topic, partition, .. } = partition;
+        Self { topic: topic.to_string(), partition: *partition, offset, resume_at, why }
+    }
 }

@@ -3,6 +3,7 @@
 //! [`RestartBudget`] whether and when it comes back.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -82,6 +83,12 @@ pub struct Slot<A: Actor>(Arc<RwLock<Option<Addr<A>>>>);
 impl<A: Actor> Clone for Slot<A> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
+    }
+}
+
+impl<A: Actor> fmt::Debug for Slot<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Slot").field(&self.get().is_some()).finish()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actix::dev::ToEnvelope;
 use actix::prelude::*;
-use kafka_troupe_proto::config::{ConsumerConfig, IsolationLevel, OffsetsStorage};
+use kafka_troupe_proto::config::{ConsumerConfig, OffsetsStorage};
 use kafka_troupe_proto::zk::ConsumerId;
 use kafka_troupe_proto::zk::topic_filter::TopicFilter;
 
@@ -192,6 +192,7 @@ impl Builder {
             fetching,
             ports: self.ports.clone(),
             session: Slot::default(),
+            metadata: Slot::default(),
             coordinator: Slot::default(),
             fetchers: Slot::default(),
             committer: Slot::default(),
@@ -213,10 +214,6 @@ impl Builder {
         if self.config.offsets_storage != OffsetsStorage::Zookeeper {
             let why = "offsets are stored in ZooKeeper only; set it to zookeeper";
             return Err(StartError::Unsupported { property: "offsets.storage", why });
-        }
-        if self.config.isolation_level != IsolationLevel::ReadUncommitted {
-            let why = "only read_uncommitted is there";
-            return Err(StartError::Unsupported { property: "isolation.level", why });
         }
         Ok(())
     }

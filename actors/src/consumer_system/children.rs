@@ -10,12 +10,14 @@ use crate::coordinator::{ActorRestarted, CoordinatorParts, RebalanceCoordinator}
 use crate::fetcher_manager::{Assigned, FetchSettings, FetcherManager, ResetStore, StartFetching};
 use crate::offset_committer::{CommitterParts, OffsetCommitter};
 use crate::registry::OwnedPartition;
-use crate::stream_queue::{StreamHandle, StreamParts, StreamQueue};
+use crate::stream_queue::{ReadOptions, StreamHandle, StreamParts, StreamQueue};
 use crate::supervise::ExitGuard;
+use crate::topic_metadata::{Changes, TopicMetadata, TopicMetadataParts};
 use crate::zk_session::{SessionConfig, ZkSession};
 use kafka_troupe_proto::zk::paths::GroupPaths;
 
 const SESSION: &str = "zk-session";
+const METADATA: &str = "topic-metadata";
 const COORDINATOR: &str = "rebalance-coordinator";
 const FETCHERS: &str = "fetcher-manager";
 const COMMITTER: &str = "offset-committer";
@@ -30,6 +32,7 @@ impl ConsumerSystem {
         for stream in streams.all() {
             self.start_stream(stream, ctx);
         }
+        self.start_metadata(ctx);
         self.start_coordinator(ctx);
     }
 
@@ -39,6 +42,7 @@ impl ConsumerSystem {
                 self.start_session(ctx);
                 self.parts.coordinator.do_send(ActorRestarted);
             }
+            METADATA => self.start_metadata(ctx),
             COORDINATOR => self.start_coordinator(ctx),
             FETCHERS => {
                 self.start_fetchers(ctx);
@@ -55,6 +59,7 @@ impl ConsumerSystem {
         use crate::chaos::{Crash, CrashFetchers};
         match child {
             SESSION => self.parts.session.do_send(Crash),
+            METADATA => self.parts.metadata.do_send(Crash),
             COORDINATOR => self.parts.coordinator.do_send(Crash),
             FETCHERS => self.parts.fetchers.do_send(Crash),
             COMMITTER => self.parts.committer.do_send(Crash),
@@ -73,6 +78,7 @@ impl ConsumerSystem {
         let parts = &self.parts;
         parts.registry.all().iter().for_each(|partition| partition.close());
         parts.session.do_send(Vanish);
+        parts.metadata.do_send(Vanish);
         parts.coordinator.do_send(Vanish);
         parts.fetchers.do_send(Vanish);
         parts.committer.do_send(Vanish);
@@ -102,6 +108,22 @@ impl ConsumerSystem {
         parts.session.set(ZkSession::start(&parts.control, session, connector, holder, Some(guard)));
     }
 
+    /// Without `bootstrap.servers` there is none.
+    fn start_metadata(&mut self, ctx: &mut Context<Self>) {
+        if self.parts.config.bootstrap_servers.is_empty() {
+            return;
+        }
+        let guard = self.guard(METADATA, ctx);
+        let parts = &self.parts;
+        let mut connect = FetchSettings::from(&*parts.config).connect;
+        connect.transport = parts.ports.transport.clone();
+        let coordinator = parts.coordinator.clone();
+        let tell = move |changes| coordinator.do_send::<Changes>(changes);
+        let metadata = TopicMetadataParts::new(&parts.config, connect, tell, guard);
+        let start = move |_: &mut Context<TopicMetadata>| TopicMetadata::new(metadata);
+        parts.metadata.set(TopicMetadata::start_in_arbiter(&parts.control, start));
+    }
+
     fn start_coordinator(&mut self, ctx: &mut Context<Self>) {
         let guard = self.guard(COORDINATOR, ctx);
         let parts = &self.parts;
@@ -113,6 +135,7 @@ impl ConsumerSystem {
             lease: Arc::clone(&parts.lease),
             streams: Arc::clone(&parts.streams),
             session: parts.session.clone(),
+            metadata: parts.metadata.clone(),
             fetchers: parts.fetchers.clone(),
             committer: parts.committer.clone(),
             listener: parts.listener.clone(),
@@ -142,6 +165,7 @@ impl ConsumerSystem {
         let parts = &self.parts;
         let mut settings = FetchSettings::from(&*parts.config);
         settings.connect.transport = parts.ports.transport.clone();
+        settings.metadata = parts.metadata.clone();
         let (store, arbiter) = (ResetStore::slot(parts.committer.clone()), parts.fetching.clone());
         let start =
             move |_: &mut Context<FetcherManager>| FetcherManager::new(settings, store, arbiter, guard);
@@ -153,6 +177,7 @@ impl ConsumerSystem {
         let parts = StreamParts {
             name: stream.name.clone(),
             credit: Arc::clone(&stream.credit),
+            options: ReadOptions::from(&*self.parts.config),
             handler: self.parts.handlers.get(&stream.name).cloned(),
             fetchers: self.parts.fetchers.clone(),
             guard,
@@ -171,13 +196,13 @@ impl ConsumerSystem {
         let is_its = |partition: &OwnedPartition| Arc::ptr_eq(&partition.credit, &stream.credit);
         for partition in self.parts.registry.all().iter().filter(|partition| is_its(partition)) {
             partition.close();
-            self.parts.registry.insert(Arc::new(partition.renewed()));
+            self.parts.registry.renew(partition, Arc::new(partition.renewed()));
         }
         self.fetch_again(is_its);
     }
 
     /// Has the fetchers go on with what is owned.
-    fn fetch_again(&self, which: impl Fn(&OwnedPartition) -> bool) {
+    pub(super) fn fetch_again(&self, which: impl Fn(&OwnedPartition) -> bool) {
         let assigned = self.parts.registry.all().into_iter().filter(|partition| which(partition)).filter_map(
             |partition| {
                 let stream =

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use actix::prelude::*;
+use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::config::ConsumerConfig;
 use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
 
 use super::ports::Ports;
 use super::subscribed::Subscribed;
-use super::{Builder, Commit, ConsumerSystem, Metrics, Shutdown};
+use super::{Builder, Commit, ConsumerSystem, Metrics, Seek, SeekError, Shutdown};
 use crate::offset_committer::CommitError;
-use crate::stream_queue::{KafkaStream, StreamHandle, Streams};
+use crate::stream_queue::{KafkaStream, ReadOptions, StreamHandle, Streams};
 
 /// A running member, as its application holds it. Dropping it does not end the member: [`shutdown`](Self::shutdown)
 /// does.
@@ -60,7 +61,8 @@ impl ConsumerHandle {
         let asked = self.pulled.iter().filter(|it| it.topics.name() == topic);
         let indices = asked.flat_map(|it| 0..it.streams);
         let streams = indices.filter_map(|index| self.streams.get(topic, index));
-        streams.map(|stream: &StreamHandle| KafkaStream::new(stream.queue.clone())).collect()
+        let options = ReadOptions::from(&*self.config);
+        streams.map(|stream: &StreamHandle| KafkaStream::new(stream.queue.clone(), options)).collect()
     }
 
     /// Subscribes to more while running: give the builder its subscriptions and start it.
@@ -93,6 +95,22 @@ impl ConsumerHandle {
     /// [`CommitError`]: the first that failed; the others are written all the same.
     pub async fn commit(&self) -> Result<usize, CommitError> {
         self.system.send(Commit).await.unwrap_or(Err(CommitError::NotRunning))
+    }
+
+    /// Goes on with a partition at another offset, earlier or later: what was fetched before is dropped, the record in
+    /// hand is waited for (at most `troupe.drain.timeout.ms`; of a [`KafkaStream`], [`ack`](KafkaStream::ack) it
+    /// before), and the next record delivered is the first from `offset` on. By this a record that cannot be read is
+    /// stepped over: see [`ConsumeError`](crate::ConsumeError). Stored at once if `auto.commit.enable`, else by your
+    /// next commit; a stored offset may go down by it. An offset that is not in the log goes by `auto.offset.reset`, as
+    /// always.
+    ///
+    /// # Errors
+    /// [`SeekError`]: the partition is not this member's, or the position could not be stored. It then goes on as it
+    /// was; see [`SeekError::NotStored`].
+    pub async fn seek(&self, topic: &str, partition: i32, offset: i64) -> Result<(), SeekError> {
+        let partition = TopicPartition::new(topic, partition);
+        let seek = Seek { partition: partition.clone(), offset };
+        self.system.send(seek).await.unwrap_or(Err(SeekError::NotRunning(partition)))
     }
 
     /// Leaves the group: delivery stops, handlers finish (at most `troupe.drain.timeout.ms`), offsets are committed if

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actix::MailboxError;
 use actix::prelude::*;
@@ -15,12 +15,13 @@ use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
 use tokio::time::timeout;
 
 use super::children::DESCRIBE;
-use super::{ConsumerSystem, Metrics};
+use super::{ConsumerSystem, Metrics, Parts};
 use crate::coordinator::GroupStatus;
 use crate::registry::{NO_OFFSET, OwnedPartition};
-use crate::stream_queue::StreamStatus;
+use crate::stream_queue::{StreamStatus, Unreadable};
+use crate::topic_metadata::TopicMetadataStatus;
 use crate::zk_session::{SessionState, SessionStatus};
-use crate::{coordinator, fetcher_manager, offset_committer, stream_queue, zk_session};
+use crate::{coordinator, fetcher_manager, offset_committer, stream_queue, topic_metadata, zk_session};
 
 impl Handler<Metrics> for ConsumerSystem {
     type Result = ResponseFuture<StatusSnapshot>;
@@ -29,30 +30,25 @@ impl Handler<Metrics> for ConsumerSystem {
         let added = self.describe_added();
         let parts = &self.parts;
         let session = ask(parts.session.send(zk_session::Describe));
+        let topics = ask(parts.metadata.send(topic_metadata::Describe));
         let group = ask(parts.coordinator.send(coordinator::DescribeGroup));
         let committer = ask(parts.committer.send(offset_committer::Describe));
         let fetchers = ask(parts.fetchers.send(fetcher_manager::Describe));
         let streams =
             join_all(parts.streams.all().map(|stream| ask(stream.queue.send(stream_queue::Describe))));
-        let mut snapshot = StatusSnapshot {
-            group: parts.config.group_id.clone(),
-            consumer_id: parts.consumer_id.as_str().to_owned(),
-            partitions: parts.registry.all().iter().map(|partition| describe(partition)).collect(),
-            listener: parts.listener.as_ref().map(|listener| listener.describe()),
-            taken_ms: millis(SystemTime::now()),
-            ..StatusSnapshot::default()
-        };
+        let mut snapshot = begin(parts);
         let restarts: Vec<_> = self.lives.iter().map(|(child, life)| (child.clone(), life - 1)).collect();
         let registry = Arc::clone(&parts.registry);
         Box::pin(async move {
-            let (session, group, committer, fetchers, streams, added) =
-                tokio::join!(session, group, committer, fetchers, streams, added);
+            let (session, topics, group, committer, fetchers, streams, added) =
+                tokio::join!(session, topics, group, committer, fetchers, streams, added);
+            snapshot.topic_metadata = topics.as_ref().map(describe_topics);
             snapshot.session = session.as_ref().map(describe_session);
             if let Some(group) = &group {
                 describe_group(&mut snapshot, group);
             }
             let streams: Vec<_> = streams.into_iter().flatten().collect();
-            let handled = Handled { session, group, committer, fetchers, streams: &streams };
+            let handled = Handled { session, topics, group, committer, fetchers, streams: &streams };
             snapshot.actors =
                 restarts.into_iter().map(|(name, restarts)| handled.describe(name, restarts)).collect();
             if let Some(fetching) = &handled.fetchers {
@@ -68,6 +64,18 @@ impl Handler<Metrics> for ConsumerSystem {
     }
 }
 
+/// What no actor needs to be asked for.
+fn begin(parts: &Parts) -> StatusSnapshot {
+    StatusSnapshot {
+        group: parts.config.group_id.clone(),
+        consumer_id: parts.consumer_id.as_str().to_owned(),
+        partitions: parts.registry.all().iter().map(|partition| describe(partition)).collect(),
+        listener: parts.listener.as_ref().map(|listener| listener.describe()),
+        taken_ms: millis(SystemTime::now()),
+        ..StatusSnapshot::default()
+    }
+}
+
 /// An actor that does not answer in time is left out of the picture.
 async fn ask<T>(answer: impl Future<Output = Result<T, MailboxError>>) -> Option<T> {
     timeout(DESCRIBE, answer).await.ok()?.ok()
@@ -76,6 +84,7 @@ async fn ask<T>(answer: impl Future<Output = Result<T, MailboxError>>) -> Option
 /// Messages handled, by actor.
 struct Handled<'a> {
     session: Option<SessionStatus>,
+    topics: Option<TopicMetadataStatus>,
     group: Option<GroupStatus>,
     committer: Option<offset_committer::CommitterStatus>,
     fetchers: Option<fetcher_manager::FetchingStatus>,
@@ -86,6 +95,7 @@ impl Handled<'_> {
     fn describe(&self, name: String, restarts: u64) -> status::ActorStatus {
         let handled = match name.as_str() {
             "zk-session" => self.session.as_ref().map(|session| session.messages),
+            "topic-metadata" => self.topics.as_ref().map(|topics| topics.messages),
             "fetcher-manager" => self.fetchers.as_ref().map(|fetchers| fetchers.messages),
             "rebalance-coordinator" => self.group.as_ref().map(|group| group.messages),
             "offset-committer" => self.committer.as_ref().map(|committer| committer.messages),
@@ -124,6 +134,15 @@ fn describe_broker(broker: &fetcher_manager::BrokerStatus) -> status::Broker {
         requests: broker.requests,
         bytes: broker.bytes,
         last_error: broker.last_error.clone().unwrap_or_default(),
+    }
+}
+
+fn describe_topics(topics: &TopicMetadataStatus) -> status::TopicMetadata {
+    let millis = |age: Duration| u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+    status::TopicMetadata {
+        polls: topics.polls,
+        age_ms: topics.age.map(millis),
+        last_error: topics.last_error.clone().unwrap_or_default(),
     }
 }
 
@@ -194,6 +213,20 @@ fn describe_stream(stream: &StreamStatus) -> status::Stream {
         chunks: stream.chunks,
         handler_restarts: stream.handler_restarts,
         last_error: stream.last_error.clone().unwrap_or_default(),
+        unreadable: stream.unreadable.iter().map(describe_unreadable).collect(),
+    }
+}
+
+fn describe_unreadable(unreadable: &Unreadable) -> status::UnreadablePartition {
+    let error = &unreadable.error;
+    status::UnreadablePartition {
+        topic: error.topic.clone(),
+        partition: error.partition,
+        offset: error.offset,
+        resume_at: error.resume_at,
+        why: error.why.clone(),
+        since_ms: millis(unreadable.since),
+        attempts: unreadable.attempts,
     }
 }
 

@@ -1,15 +1,15 @@
 //! # ConsumerSystem: one member of a group, assembled, supervised and observed
 //!
-//! - *Mailbox*: requests [`Metrics`], [`Commit`], [`Shutdown`], `Started`; events [`ChildExited`], `Added` (a second
-//!   member, which holds what was subscribed to later).
+//! - *Mailbox*: requests [`Metrics`], [`Commit`], [`Seek`], [`Shutdown`], `Started`; events [`ChildExited`], `Added` (a
+//!   second member, which holds what was subscribed to later).
 //! - *State*: what every child needs (`Parts`), a restart budget for each child, and the added members.
 //! - *Supervision*: restarts each of its children after a panic: the [`ZkSession`] takes
 //!   over the living client, the coordinator adopts the owner nodes of its session, the committer has no state, the
 //!   fetcher manager is given all partitions anew, a stream goes on at the acknowledged position.
 //! - *Talks to*: its children, and the added members.
 //!
-//! Arbiters (threads): one for control (session, coordinator, committer, manager, this actor), one for fetchers, and
-//! one for each stream that has a handler, so that a handler that blocks delays nobody else.
+//! Arbiters (threads): one for control (session, topic metadata, coordinator, committer, manager, this actor), one for
+//! fetchers, and one for each stream that has a handler, so that a handler that blocks delays nobody else.
 
 mod added;
 mod builder;
@@ -17,6 +17,7 @@ mod children;
 mod handle;
 mod metrics;
 mod ports;
+mod seeking;
 mod shutdown;
 mod subscribed;
 
@@ -32,6 +33,7 @@ use kafka_troupe_proto::zk::registration::Subscription;
 
 pub use builder::{Builder, StartError};
 pub use handle::ConsumerHandle;
+pub use seeking::{Seek, SeekError};
 
 use crate::coordinator::{RebalanceCoordinator, WaitRegistered};
 use crate::fetcher_manager::FetcherManager;
@@ -41,6 +43,7 @@ use crate::rebalance_listener::RebalanceListener;
 use crate::registry::TopicRegistry;
 use crate::stream_queue::{HandlerFactory, Streams};
 use crate::supervise::{ChildExited, RestartBudget, Slot};
+use crate::topic_metadata::TopicMetadata;
 use crate::zk_session::{ClientHolder, WaitConnected, ZkSession};
 use ports::Ports;
 
@@ -84,6 +87,8 @@ struct Parts {
     /// Keeps the ZooKeeper client beyond the life of its actor.
     holder: Arc<ClientHolder>,
     session: Slot<ZkSession>,
+    /// Empty without `bootstrap.servers`.
+    metadata: Slot<TopicMetadata>,
     coordinator: Slot<RebalanceCoordinator>,
     fetchers: Slot<FetcherManager>,
     committer: Slot<OffsetCommitter>,

@@ -6,7 +6,7 @@ use actix::prelude::*;
 use futures_util::future::join_all;
 
 use super::{ConsumerHandle, ConsumerSystem, Shutdown};
-use crate::{coordinator, fetcher_manager, offset_committer, stream_queue, zk_session};
+use crate::{coordinator, fetcher_manager, offset_committer, stream_queue, topic_metadata, zk_session};
 
 /// What a step may take beyond the time that handlers get to finish.
 const STEP: Duration = Duration::from_secs(5);
@@ -23,6 +23,7 @@ impl Handler<Shutdown> for ConsumerSystem {
         let parts = &self.parts;
         let (session, coordinator) = (parts.session.clone(), parts.coordinator.clone());
         let (fetchers, committer) = (parts.fetchers.clone(), parts.committer.clone());
+        let metadata = parts.metadata.clone();
         let streams = std::sync::Arc::clone(&parts.streams);
         let drain = parts.config.drain_timeout + STEP;
         let own = async move {
@@ -32,6 +33,7 @@ impl Handler<Shutdown> for ConsumerSystem {
                 stream.queue.do_send(stream_queue::Stop);
                 stream.queue.clear();
             }
+            metadata.do_send(topic_metadata::Stop);
             fetchers.do_send(fetcher_manager::Stop);
             committer.do_send(offset_committer::Stop);
             let _ = tokio::time::timeout(STEP, session.send(zk_session::Shutdown)).await;

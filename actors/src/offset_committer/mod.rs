@@ -4,14 +4,15 @@
 //! more for partitions that are given up (INV-3). Every write is fenced by the version that was read after
 //! the claim (rule 10); who finds it changed and is not the owner any more has lost the partition.
 //!
-//! - *Mailbox*: requests [`ReadPosition`], [`CommitNow`], [`FlushGeneration`], [`CommitReset`], [`Describe`],
-//!   [`Stop`].
+//! - *Mailbox*: requests [`ReadPosition`], [`CommitNow`], [`FlushGeneration`], [`CommitReset`], [`CommitSeek`],
+//!   [`Describe`], [`Stop`].
 //! - *State*: none that matters: offsets and versions live with the claims in the
 //!   [`TopicRegistry`], so a restarted committer goes on where the last one stopped, and what it is asked about a
 //!   claim that is gone changes nothing.
 //! - *Supervision*: restarted by the `ConsumerSystem` after a panic.
 //! - *Talks to*: the `ZkSession`; the coordinator, with [`PartitionsLost`].
 
+mod seeking;
 mod store;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use futures_util::future::join_all;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::zk::paths::GroupPaths;
 
+pub use seeking::CommitSeek;
 pub use store::OffsetStore;
 
 use crate::coordinator::RebalanceCoordinator;
@@ -33,10 +35,31 @@ use crate::zk_session::ZkSession;
 
 /// Read where the group stopped in this partition. Asked after the claim (rule 7).
 #[derive(Message)]
-#[rtype(result = "Result<Position, CommitError>")]
+#[rtype(result = "Result<Stored, CommitError>")]
 pub struct ReadPosition {
     /// Which.
     pub partition: TopicPartition,
+    /// Which nodes tell whether the offset is of an earlier topic, if any do.
+    pub topics: Option<TopicNodes>,
+}
+
+/// Nodes that tell one topic from a later one of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopicNodes {
+    /// Kafka's, below `/brokers/topics`: made with the topic.
+    Kafka,
+    /// The group's own; see [`topic_ids`](kafka_troupe_proto::zk::topic_ids).
+    Group,
+}
+
+/// Where the group stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The offset and its version.
+    pub position: Position,
+    /// The transaction since which the present topic stands under its name, by its node: what is stored before it is of
+    /// an earlier one. 0 without a node.
+    pub since: Option<i64>,
 }
 
 /// Commit what is acknowledged, of every partition owned now or about to be released; answers how many offsets were
@@ -63,8 +86,11 @@ pub struct CommitReset {
     /// The claim.
     pub partition: Arc<OwnedPartition>,
     /// The position in whose place it is made, or [`NO_OFFSET`](crate::registry::NO_OFFSET). If the partition has moved
-    /// from there, somebody has made one already, whose asker may have ended before it was answered.
+    /// from there, somebody has made one already, whose asker may have ended before it was answered; but not where the
+    /// topic was made again and the partition [has none yet](OwnedPartition::is_of_earlier_topic).
     pub instead_of: i64,
+    /// The topic in which it is made, by its [number](OwnedPartition::topic_number).
+    pub topic: u64,
     /// Its new position.
     pub offset: i64,
 }
@@ -154,8 +180,8 @@ pub struct OffsetCommitter {
     messages: u64,
 }
 
-/// One commit at a time goes to the store; whoever comes meanwhile waits for it. Resets may go side by side, for each is
-/// of a partition of its own: one after the other they would hold up the first start of a group for seconds.
+/// One commit at a time goes to the store; whoever comes meanwhile waits for it. Resets may go side by side, for each
+/// is of a partition of its own: one after the other they would hold up the first start of a group for seconds.
 struct Pass {
     store: OffsetStore,
     coordinator: Slot<RebalanceCoordinator>,
@@ -166,9 +192,15 @@ struct Pass {
 }
 
 impl Pass {
-    /// Commits each partition's acknowledged offset; unchanged ones are not written again.
-    async fn run(&self, partitions: &[Arc<OwnedPartition>], why: &str) -> Result<usize, CommitError> {
+    /// Commits each partition's acknowledged offset; unchanged ones are not written again. Which they are is asked when
+    /// it is our turn: a seek that we waited for has put another claim in place.
+    async fn run(
+        &self,
+        partitions: impl FnOnce() -> Vec<Arc<OwnedPartition>>,
+        why: &str,
+    ) -> Result<usize, CommitError> {
         let _turn = self.turn.write().await;
+        let partitions = partitions();
         let results = join_all(partitions.iter().map(|partition| self.store.commit(partition))).await;
         let mut written = 0;
         let mut first_error = None;
@@ -209,8 +241,8 @@ impl OffsetCommitter {
     }
 
     fn commit_all(&mut self, why: &'static str) -> ResponseFuture<Result<usize, CommitError>> {
-        let (pass, partitions) = (Arc::clone(&self.pass), self.parts.registry.committable());
-        Box::pin(async move { pass.run(&partitions, why).await })
+        let (pass, registry) = (Arc::clone(&self.pass), Arc::clone(&self.parts.registry));
+        Box::pin(async move { pass.run(|| registry.committable(), why).await })
     }
 }
 
@@ -230,12 +262,17 @@ impl Actor for OffsetCommitter {
 }
 
 impl Handler<ReadPosition> for OffsetCommitter {
-    type Result = ResponseFuture<Result<Position, CommitError>>;
+    type Result = ResponseFuture<Result<Stored, CommitError>>;
 
-    fn handle(&mut self, ReadPosition { partition }: ReadPosition, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, asked: ReadPosition, _: &mut Self::Context) -> Self::Result {
         self.messages += 1;
         let pass = Arc::clone(&self.pass);
-        Box::pin(async move { pass.store.read(&partition).await })
+        Box::pin(async move {
+            match asked.topics {
+                Some(nodes) => pass.store.read_with_topic(&asked.partition, nodes).await,
+                None => Ok(Stored { position: pass.store.read(&asked.partition).await?, since: None }),
+            }
+        })
     }
 }
 
@@ -262,7 +299,7 @@ impl Handler<FlushGeneration> for OffsetCommitter {
         Box::pin(async move {
             if automatic {
                 // a failure is logged by the pass; what it leaves uncommitted is delivered again
-                let _ = pass.run(&partitions, "the partitions are given up").await;
+                let _ = pass.run(|| partitions, "the partitions are given up").await;
             }
         })
     }
@@ -273,7 +310,7 @@ impl Handler<CommitReset> for OffsetCommitter {
 
     fn handle(
         &mut self,
-        CommitReset { partition, instead_of, offset }: CommitReset,
+        CommitReset { partition, instead_of, topic, offset }: CommitReset,
         _: &mut Self::Context,
     ) -> Self::Result {
         self.messages += 1;
@@ -281,20 +318,38 @@ impl Handler<CommitReset> for OffsetCommitter {
         let automatic = self.parts.interval.is_some();
         Box::pin(async move {
             let _turn = pass.turn.read().await;
-            let now = partition.fetched();
-            if now != instead_of {
-                return Ok(now);
+            let _making = partition.making().await;
+            if let Some(answer) = overtaken(&partition, instead_of, topic) {
+                return answer;
             }
             let position = match automatic {
                 true => pass.store.reset(&partition, offset).await,
                 false => Ok(offset),
             };
             let position = position.map_err(|error| pass.failed(error, "auto.offset.reset"))?;
+            if let Some(answer) = overtaken(&partition, instead_of, topic) {
+                return answer;
+            }
             // at once: whoever asked may have ended, and must not have it made again
-            partition.reset(position);
+            partition.reset_in(topic, position);
             Ok(position)
         })
     }
+}
+
+/// The answer for a position that was asked for something that is so no more: none is made then, or another was. What
+/// moved a partition whose topic was made again was a chunk that was on its way, and it still has no position.
+fn overtaken(partition: &OwnedPartition, from: i64, topic: u64) -> Option<Result<i64, CommitError>> {
+    let now = partition.fetched();
+    let why = match () {
+        () if partition.is_closed() => "given up meanwhile".to_owned(),
+        () if partition.topic_number() != topic => "its topic was made again meanwhile".to_owned(),
+        () if partition.is_on_the_way() => "a chunk is on its way to its stream".to_owned(),
+        () if now == from => return None,
+        () if !partition.is_of_earlier_topic() => return Some(Ok(now)),
+        () => format!("it has moved from {from} to {now} meanwhile, in the earlier topic"),
+    };
+    Some(Err(CommitError::Store { partition: partition.topic_partition.clone(), why }))
 }
 
 impl Handler<Describe> for OffsetCommitter {

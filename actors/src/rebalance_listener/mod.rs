@@ -14,10 +14,10 @@
 //! this member is released and started.
 //!
 //! A listener that does not answer in time holds nothing up: a warning names it, the
-//! [status](kafka_troupe_proto::schemas::status::v1::RebalanceListener) counts it, and the release or start goes on. The
-//! same holds for one that panicked or stopped; run it under an actix `Supervisor` to have it back. (An exception in the
-//! old listener failed the attempt, after ownership was taken.) What a listener must not do is wait for the member to
-//! finish a rebalance or to shut down: that waits for the listener.
+//! [status](kafka_troupe_proto::schemas::status::v1::RebalanceListener) counts it, and the release or start goes on.
+//! The same holds for one that panicked or stopped; run it under an actix `Supervisor` to have it back. (An exception
+//! in the old listener failed the attempt, after ownership was taken.) What a listener must not do is wait for the
+//! member to finish a rebalance or to shut down: that waits for the listener.
 //!
 //! ```
 //! use actix::prelude::*;

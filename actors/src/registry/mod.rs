@@ -5,6 +5,7 @@
 //! partition that comes back is a new one, so whatever still holds the old one (a chunk in flight, a late
 //! acknowledgement) changes nothing any more.
 
+mod claim;
 mod owned_partition;
 
 use std::sync::Arc;
@@ -13,7 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dashmap::DashMap;
 use kafka_troupe_proto::TopicPartition;
 
-pub use owned_partition::{Claim, Gate, Joint, NO_OFFSET, NO_VERSION, OwnedPartition, Position};
+pub use claim::{Claim, Position};
+pub(crate) use owned_partition::Unanswered;
+pub use owned_partition::{Gate, Joint, NO_EPOCH, NO_OFFSET, NO_VERSION, OwnedPartition};
 
 /// Partition to what is known of it; shared by all actors of one member.
 #[derive(Default)]
@@ -31,6 +34,19 @@ impl TopicRegistry {
         if let Some(earlier) = self.partitions.insert(partition.topic_partition.clone(), partition) {
             self.remember(&earlier);
         }
+    }
+
+    /// Puts a [renewed](OwnedPartition::renewed) claim in the place of `claim`; `false`, and nothing done, when that is
+    /// not the current one any more.
+    pub fn renew(&self, claim: &Arc<OwnedPartition>, renewed: Arc<OwnedPartition>) -> bool {
+        let Some(mut current) = self.partitions.get_mut(&claim.topic_partition) else { return false };
+        let is_current = Arc::ptr_eq(&current, claim);
+        if is_current {
+            self.remember(claim);
+            renewed.succeed(claim);
+            *current = renewed;
+        }
+        is_current
     }
 
     /// The current claim of a partition.
@@ -57,6 +73,26 @@ impl TopicRegistry {
     /// A partition is lost: nothing of it is committed any more.
     pub fn forget(&self, topic_partition: &TopicPartition) {
         self.retired.remove(topic_partition);
+    }
+
+    /// A topic was made again: its partition's position is that of an earlier one, and not committed until there is
+    /// another. Also that of one that is given up and not flushed.
+    pub fn topic_remade(&self, topic_partition: &TopicPartition) {
+        for partitions in [&self.partitions, &self.retired] {
+            if let Some(partition) = partitions.get(topic_partition) {
+                partition.topic_remade();
+            }
+        }
+    }
+
+    /// Whether it is among [those that may be committed](Self::committable).
+    pub fn is_committable(&self, topic_partition: &TopicPartition) -> bool {
+        self.partitions.contains_key(topic_partition) || self.retired.contains_key(topic_partition)
+    }
+
+    /// Those whose last flush is not done, in order.
+    pub fn retired(&self) -> Vec<Arc<OwnedPartition>> {
+        in_order(&[&self.retired])
     }
 
     fn remember(&self, partition: &OwnedPartition) {

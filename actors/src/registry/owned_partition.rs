@@ -1,7 +1,10 @@
 //! One partition under one claim: its gate and its positions.
 
+mod stored;
+mod topic;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering::*};
 use std::time::{Duration, SystemTime};
 
 use kafka_troupe_proto::TopicPartition;
@@ -9,6 +12,10 @@ use kafka_troupe_proto::group::{Generation, SessionNumber};
 use kafka_troupe_proto::zk::ConsumerThreadId;
 use tokio::sync::Notify;
 
+pub(crate) use stored::Unanswered;
+use stored::Writing;
+
+use super::{Claim, Position};
 use crate::lease::{Lease, LeaseCheck, SessionEpoch};
 use crate::stream_queue::Credit;
 
@@ -16,6 +23,8 @@ use crate::stream_queue::Credit;
 pub const NO_VERSION: i32 = -1;
 /// No offset known.
 pub const NO_OFFSET: i64 = -1;
+/// No leader epoch known.
+pub const NO_EPOCH: i32 = -1;
 
 /// Whether a record may be handed over now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,50 +66,33 @@ pub struct OwnedPartition {
     pub thread: ConsumerThreadId,
     /// Since when.
     pub owned_since: SystemTime,
-    /// It appeared while the group was running: without an offset it starts at its beginning.
-    pub appeared: bool,
     /// What its stream still has room for.
     pub credit: Arc<Credit>,
     lease: Arc<Lease>,
     closed: AtomicBool,
+    /// Its stream cannot read on.
+    held: AtomicBool,
     in_hand: AtomicBool,
     idle: Notify,
+    /// Chunks that were fetched and that the stream has not taken in yet.
+    on_the_way: AtomicUsize,
+    /// Once set it stays.
+    appeared: AtomicBool,
+    /// How often it was made again, doubled, and 1 more while the positions are of an earlier one: that is cleared
+    /// after they are set, and read before them.
+    topic: AtomicU64,
     fetched: AtomicI64,
     delivered: AtomicI64,
     acked: AtomicI64,
     committed: AtomicI64,
     /// Version of the offset node as we last read or wrote it; [`NO_VERSION`] when there is no node.
     offset_version: AtomicI32,
+    writing: Writing,
     high_watermark: AtomicI64,
+    leader_epoch: AtomicI32,
+    last_epoch: AtomicI32,
     records: AtomicU64,
     bytes: AtomicU64,
-}
-
-/// A stored offset as it was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// The next offset to consume; none when nothing (or -1) is stored.
-    pub offset: Option<i64>,
-    /// The offset node's version, or [`NO_VERSION`].
-    pub version: i32,
-}
-
-/// What a claim is made of, besides its counters.
-pub struct Claim {
-    /// Which partition.
-    pub topic_partition: TopicPartition,
-    /// The rebalance that starts it.
-    pub generation: Generation,
-    /// The claiming session.
-    pub session: SessionNumber,
-    /// The same, by the session actor's count.
-    pub epoch: SessionEpoch,
-    /// Who consumes it.
-    pub thread: ConsumerThreadId,
-    /// It appeared while the group was running.
-    pub appeared: bool,
-    /// The stored offset, read after the claim.
-    pub position: Position,
 }
 
 impl OwnedPartition {
@@ -114,18 +106,24 @@ impl OwnedPartition {
             epoch: claim.epoch,
             thread: claim.thread,
             owned_since: SystemTime::now(),
-            appeared: claim.appeared,
             credit,
             lease,
             closed: AtomicBool::new(false),
+            held: AtomicBool::new(false),
             in_hand: AtomicBool::new(false),
             idle: Notify::new(),
+            on_the_way: AtomicUsize::new(0),
+            appeared: AtomicBool::new(claim.appeared),
+            topic: AtomicU64::new(claim.position.earlier_topic.into()),
             fetched: AtomicI64::new(at),
             delivered: AtomicI64::new(at),
             acked: AtomicI64::new(at),
             committed: AtomicI64::new(at),
             offset_version: AtomicI32::new(claim.position.version),
+            writing: Writing::default(),
             high_watermark: AtomicI64::new(NO_OFFSET),
+            leader_epoch: AtomicI32::new(NO_EPOCH),
+            last_epoch: AtomicI32::new(NO_EPOCH),
             records: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         }
@@ -133,20 +131,28 @@ impl OwnedPartition {
 
     /// The same claim once more, at its acknowledged position, for a stream that is made anew. Close this one first.
     pub fn renewed(&self) -> Self {
-        let position =
-            Position { offset: Some(self.acked()).filter(|at| *at >= 0), version: self.offset_version() };
+        // first: a position that is made meanwhile then only seems to be of the earlier topic, and not the reverse
+        let topic = self.topic.load(Acquire);
+        let position = Position {
+            offset: Some(self.acked()).filter(|at| *at >= 0),
+            version: self.offset_version(),
+            earlier_topic: false,
+        };
         let claim = Claim {
             topic_partition: self.topic_partition.clone(),
             generation: self.generation,
             session: self.session,
             epoch: self.epoch,
             thread: self.thread.clone(),
-            appeared: self.appeared,
+            appeared: self.has_appeared(),
             position,
         };
         let renewed = Self::new(claim, Arc::clone(&self.credit), Arc::clone(&self.lease));
         renewed.committed.store(self.committed(), Release);
-        Self { owned_since: self.owned_since, ..renewed }
+        renewed.set_leader_epoch(self.leader_epoch());
+        renewed.set_last_epoch(self.last_epoch());
+        renewed.set_unanswered(self.unanswered());
+        Self { owned_since: self.owned_since, topic: AtomicU64::new(topic), ..renewed }
     }
 
     /// Asks to hand over a record (or batch). After [`Gate::Open`], [`leave`](Self::leave) must follow; before that,
@@ -200,6 +206,16 @@ impl OwnedPartition {
         self.closed.load(SeqCst)
     }
 
+    /// Whether its stream cannot read on for now: nothing more is fetched then.
+    pub fn is_held(&self) -> bool {
+        self.held.load(SeqCst)
+    }
+
+    /// Its stream cannot read on, or tries again.
+    pub fn set_held(&self, held: bool) {
+        self.held.store(held, SeqCst);
+    }
+
     /// Waits until no record is in a handler's hand; `false` when it still is after `limit` (it is cut off:
     /// the next owner handles it again, and its late acknowledgement changes nothing).
     pub async fn drained(&self, limit: Duration) -> bool {
@@ -246,11 +262,22 @@ impl OwnedPartition {
         acked
     }
 
-    /// `auto.offset.reset` or a truncated log gave a new position: the one way by which offsets may go down.
+    /// `auto.offset.reset`, a truncated log or a seek gave a new position: the one way by which offsets may go down.
     pub fn reset(&self, offset: i64) {
+        self.reset_in(self.topic_number(), offset);
+    }
+
+    /// The same, for a position in the topic of this [number](Self::topic_number): in a later one, another is needed.
+    pub(crate) fn reset_in(&self, topic: u64, offset: i64) {
+        if offset < self.committed() {
+            // what is stored is ahead, and must not keep the next commit from being written
+            self.committed.store(NO_OFFSET, Release);
+        }
         for position in [&self.fetched, &self.delivered, &self.acked] {
             position.store(offset, Release);
         }
+        self.last_epoch.store(NO_EPOCH, Release);
+        self.set_of_topic(topic);
     }
 
     /// The next offset to hand over.
@@ -270,10 +297,26 @@ impl OwnedPartition {
         self.acked.load(Acquire)
     }
 
+    /// A chunk was made, which the stream is to [take in](Self::take_in).
+    pub(crate) fn sent(&self) {
+        self.on_the_way.fetch_add(1, AcqRel);
+    }
+
+    /// It has been, or was dropped.
+    pub(crate) fn arrived(&self) {
+        self.on_the_way.fetch_sub(1, AcqRel);
+    }
+
+    /// A chunk lies in the stream's mailbox: [`fetched`](Self::fetched) does not know of it yet.
+    pub(crate) fn is_on_the_way(&self) -> bool {
+        self.on_the_way.load(Acquire) > 0
+    }
+
     /// Something was fetched that is not handled yet.
     pub fn has_unhandled(&self) -> bool {
+        let on_the_way = self.is_on_the_way();
         let acked = self.acked();
-        acked != NO_OFFSET && acked < self.fetched()
+        on_the_way || (acked != NO_OFFSET && acked < self.fetched())
     }
 
     /// Everything before `next` is handled. Only its stream calls this; see
@@ -293,6 +336,7 @@ impl OwnedPartition {
     pub fn set_committed(&self, offset: i64, version: i32) {
         self.committed.store(offset, Release);
         self.offset_version.store(version, Release);
+        self.set_unanswered(None);
     }
 
     /// The version of the offset node that a commit must meet, or [`NO_VERSION`] when it must be created.

@@ -10,6 +10,7 @@ use kafka_troupe_proto::zk::ConsumerThreadId;
 use super::{Claim, Gate, Joint, NO_VERSION, OwnedPartition, Position, TopicRegistry};
 use crate::lease::BootInstant;
 use crate::lease::{Lease, SessionEpoch};
+use crate::registry::NO_EPOCH;
 use crate::stream_queue::Credit;
 
 const SESSION: SessionEpoch = SessionEpoch(1);
@@ -24,7 +25,7 @@ fn claim(offset: Option<i64>) -> (Arc<OwnedPartition>, Arc<Lease>) {
         epoch: SESSION,
         thread: ConsumerThreadId::new("g_a", 0),
         appeared: false,
-        position: Position { offset, version: NO_VERSION },
+        position: Position { offset, version: NO_VERSION, earlier_topic: false },
     };
     let credit = Arc::new(Credit::new(2, 1 << 20));
     (Arc::new(OwnedPartition::new(claim, credit, Arc::clone(&lease))), lease)
@@ -139,4 +140,19 @@ fn a_retired_claim_can_be_committed_until_its_last_flush_and_a_lost_one_not_at_a
     registry.insert(claim(Some(0)).0);
     registry.retire(&tp);
     assert!(registry.settle(vec![earlier]).is_empty() && is_committable(&registry));
+}
+
+/// A stream's restart renews its claims, at whatever moment.
+#[test]
+fn a_renewed_claim_needs_a_new_position_exactly_if_the_one_before_did() {
+    let (partition, _lease) = claim(Some(10));
+    partition.set_last_epoch(4);
+    assert!(!partition.renewed().is_of_earlier_topic());
+    partition.topic_remade();
+    let renewed = partition.renewed();
+    assert!(renewed.is_of_earlier_topic() && renewed.has_appeared());
+    assert_eq!((renewed.acked(), renewed.last_epoch()), (10, NO_EPOCH), "the new topic counts from 0");
+    renewed.reset(0);
+    assert_eq!((renewed.is_of_earlier_topic(), renewed.has_appeared()), (false, true));
+    assert!(!renewed.renewed().is_of_earlier_topic());
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use actix::Message;
 use bytes::Bytes;
+use kafka_troupe_proto::kafka::fetch::AbortedTransaction;
 
-use crate::registry::OwnedPartition;
+use crate::registry::{Joint, OwnedPartition};
 
 /// The records that one fetch returned for one partition, as they came from the broker: a slice of the
 /// response, decoded where the user's code runs. Holds its stream's [`Credit`](super::Credit) until dropped.
@@ -20,18 +21,45 @@ pub struct FetchedChunk {
     pub next_offset: i64,
     /// Record batches (or message sets), whole ones.
     pub records: Bytes,
+    /// Reading committed: whose batches among them to leave out.
+    pub aborted: Vec<AbortedTransaction>,
+    /// Its stream has not taken it in.
+    on_the_way: bool,
 }
 
 impl FetchedChunk {
     /// Takes the stream's credit.
-    pub fn new(partition: Arc<OwnedPartition>, fetch_offset: i64, next_offset: i64, records: Bytes) -> Self {
+    pub fn new(
+        partition: Arc<OwnedPartition>,
+        fetch_offset: i64,
+        next_offset: i64,
+        records: Bytes,
+        aborted: Vec<AbortedTransaction>,
+    ) -> Self {
         partition.credit.take(records.len());
-        Self { partition, fetch_offset, next_offset, records }
+        partition.sent();
+        Self { partition, fetch_offset, next_offset, records, aborted, on_the_way: true }
+    }
+
+    /// It has come to its stream: says how it joins on to what came before, and moves the position on when it does.
+    pub fn take_in(&mut self) -> Joint {
+        let joint = self.partition.take_in(self.fetch_offset, self.next_offset);
+        self.arrive();
+        joint
+    }
+
+    /// After the position has moved.
+    fn arrive(&mut self) {
+        if std::mem::take(&mut self.on_the_way) {
+            self.partition.arrived();
+        }
     }
 }
 
 impl Drop for FetchedChunk {
     fn drop(&mut self) {
+        // wherever it was dropped before its stream took it in
+        self.arrive();
         self.partition.credit.give_back(self.records.len());
     }
 }

@@ -16,7 +16,7 @@ use kafka_troupe_proto::kafka::compression::Decompressor;
 
 use super::answer::{Answer, Later};
 use super::reader::{ChunkReader, Step};
-use super::{ChunkFailed, HandlerGone, NextChunk, StreamQueue};
+use super::{ChunkFailed, HandlerGone, NextChunk, ReadOptions, StreamQueue};
 use crate::record::{HandlerError, HandlerResult, Record};
 
 /// After so many records in a row the handler's mailbox gets its turn.
@@ -30,7 +30,7 @@ const RETRY_MOST: Duration = Duration::from_secs(10);
 /// Makes a user's handler actor, in the current arbiter, and sets its driver going.
 #[derive(Clone)]
 pub struct HandlerFactory {
-    launch: Arc<dyn Fn(Addr<StreamQueue>, u64) + Send + Sync>,
+    launch: Arc<dyn Fn(Addr<StreamQueue>, ReadOptions, u64) + Send + Sync>,
 }
 
 impl HandlerFactory {
@@ -40,17 +40,17 @@ impl HandlerFactory {
         H: Actor<Context = Context<H>> + Handler<Record>,
         <H as Handler<Record>>::Result: 'static,
     {
-        let launch = move |queue: Addr<StreamQueue>, life| {
+        let launch = move |queue: Addr<StreamQueue>, options, life| {
             H::create(|ctx| {
-                ctx.spawn(Driver::new(queue, life));
+                ctx.spawn(Driver::new(queue, options, life));
                 make()
             });
         };
         Self { launch: Arc::new(launch) }
     }
 
-    pub(super) fn launch(&self, queue: Addr<StreamQueue>, life: u64) {
-        (self.launch)(queue, life);
+    pub(super) fn launch(&self, queue: Addr<StreamQueue>, options: ReadOptions, life: u64) {
+        (self.launch)(queue, options, life);
     }
 }
 
@@ -69,6 +69,7 @@ enum State<H: Actor> {
 struct Driver<H: Actor> {
     queue: Addr<StreamQueue>,
     life: u64,
+    options: ReadOptions,
     reader: Option<ChunkReader>,
     /// Its buffers are used again for every batch.
     decompressor: Decompressor,
@@ -80,13 +81,14 @@ struct Driver<H: Actor> {
 }
 
 impl<H: Actor> Driver<H> {
-    fn new(queue: Addr<StreamQueue>, life: u64) -> Self {
+    fn new(queue: Addr<StreamQueue>, options: ReadOptions, life: u64) -> Self {
         let state = State::Asking(Box::pin(queue.send(NextChunk)));
         Self {
             queue,
             life,
+            options,
             reader: None,
-            decompressor: Decompressor::default(),
+            decompressor: options.decompressor(),
             state,
             failures: 0,
             ended: false,
@@ -159,7 +161,7 @@ where
             State::Reading => self.read(act, ctx),
             State::Asking(request) => match ready!(request.as_mut().poll(task)) {
                 Ok(Some(chunk)) => {
-                    self.reader = Some(ChunkReader::new(chunk));
+                    self.reader = Some(ChunkReader::new(chunk, &self.options));
                     self.state = State::Reading;
                 }
                 _ => return Poll::Ready(Flow::End),

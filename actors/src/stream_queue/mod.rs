@@ -6,8 +6,8 @@
 //!
 //! - *Mailbox*: requests [`NextChunk`], [`Clear`], [`Describe`], [`Stop`]; events [`FetchedChunk`],
 //!   [`ChunkFailed`], [`HandlerGone`].
-//! - *State*: the queue, the one request waiting for it, the partitions that it serves and those with a gap to be
-//!   filled, the handler's factory.
+//! - *State*: the queue, the one request waiting for it, the partitions that it serves, those with a gap to be
+//!   filled and those that cannot be read on, the handler's factory.
 //! - *Supervision*: tells its parent of a panic by an [`ExitGuard`]; restarts its handler, within a budget,
 //!   and then goes on at the acknowledged position.
 //! - *Talks to*: the `FetcherManager`, to fetch a partition again from its acknowledged position.
@@ -18,8 +18,10 @@ mod credit;
 mod driver;
 mod hand;
 mod pull;
+mod read_options;
 mod reader;
 mod streams;
+mod unreadable;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -33,7 +35,10 @@ pub use chunk::FetchedChunk;
 pub use credit::{Credit, CreditGranted};
 pub use driver::HandlerFactory;
 pub use pull::KafkaStream;
+pub use read_options::ReadOptions;
 pub use streams::{StreamHandle, Streams};
+pub use unreadable::Unreadable;
+use unreadable::UnreadablePartitions;
 
 use crate::fetcher_manager::{Assigned, FetcherManager, StartFetching};
 use crate::record::ConsumeError;
@@ -60,7 +65,8 @@ pub struct Describe;
 #[rtype(result = "()")]
 pub struct Stop;
 
-/// A chunk could not be read as records.
+/// The rest of a chunk could not be read as records: its partition is fetched again after a pause, and nothing past it
+/// is handed over.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct ChunkFailed {
@@ -95,6 +101,8 @@ pub struct StreamStatus {
     pub messages: u64,
     /// The last chunk that could not be read.
     pub last_error: Option<String>,
+    /// Partitions that cannot be read on now.
+    pub unreadable: Vec<Unreadable>,
 }
 
 /// What a stream is made of.
@@ -103,6 +111,8 @@ pub struct StreamParts {
     pub name: String,
     /// Shared with the partitions of this stream and their fetchers.
     pub credit: Arc<Credit>,
+    /// How chunks are turned into records.
+    pub options: ReadOptions,
     /// The user's handler; none for a stream that is pulled.
     pub handler: Option<HandlerFactory>,
     /// Where a partition is asked for again.
@@ -121,6 +131,7 @@ pub struct StreamQueue {
     partitions: BTreeMap<TopicPartition, Arc<OwnedPartition>>,
     /// Partitions of which a chunk was missing, and which are fetched again because of it.
     gaps: BTreeSet<TopicPartition>,
+    unreadable: UnreadablePartitions,
     /// Which of the handler's lives this is.
     life: u64,
     budget: RestartBudget,
@@ -138,6 +149,7 @@ impl StreamQueue {
             waiting: None,
             partitions: BTreeMap::new(),
             gaps: BTreeSet::new(),
+            unreadable: UnreadablePartitions::default(),
             life: 0,
             budget: RestartBudget::default(),
             stopped: false,
@@ -149,7 +161,7 @@ impl StreamQueue {
         if let Some(factory) = &self.parts.handler
             && !self.stopped
         {
-            factory.launch(ctx.address(), self.life);
+            factory.launch(ctx.address(), self.parts.options, self.life);
         }
     }
 
@@ -186,6 +198,7 @@ impl StreamQueue {
         let again: Vec<_> = self.partitions.values().filter(|partition| which(partition)).cloned().collect();
         let again = again.into_iter().map(|partition| {
             partition.rewind();
+            partition.set_held(false);
             Assigned { partition, stream: stream.clone() }
         });
         self.parts.fetchers.do_send(StartFetching(again.collect()));
@@ -203,14 +216,15 @@ impl Actor for StreamQueue {
 impl Handler<FetchedChunk> for StreamQueue {
     type Result = ();
 
-    fn handle(&mut self, chunk: FetchedChunk, ctx: &mut Self::Context) {
+    fn handle(&mut self, mut chunk: FetchedChunk, ctx: &mut Self::Context) {
         self.status.messages += 1;
-        if chunk.partition.is_closed() {
+        // one that is held is fetched again from before this chunk
+        if chunk.partition.is_closed() || chunk.partition.is_held() {
             return;
         }
         let partition = Arc::clone(&chunk.partition);
         self.partitions.insert(partition.topic_partition.clone(), Arc::clone(&partition));
-        match partition.take_in(chunk.fetch_offset, chunk.next_offset) {
+        match chunk.take_in() {
             Joint::Next => self.gaps.remove(&partition.topic_partition),
             Joint::Repeated => return,
             Joint::Gap => return self.fill_gap(&partition, ctx),
@@ -245,6 +259,7 @@ impl Handler<Clear> for StreamQueue {
         for tp in partitions {
             if self.partitions.get(&tp).is_some_and(|partition| partition.is_closed()) {
                 self.partitions.remove(&tp);
+                self.gaps.remove(&tp);
             }
         }
     }
@@ -255,10 +270,18 @@ impl Handler<ChunkFailed> for StreamQueue {
 
     fn handle(&mut self, ChunkFailed { partition, error }: ChunkFailed, ctx: &mut Self::Context) {
         self.status.messages += 1;
-        tracing::error!(stream = self.parts.name, %error, "cannot read what was fetched; fetching it again");
+        if partition.is_closed() {
+            return;
+        }
+        // what is queued lies past the error
+        partition.set_held(true);
+        self.chunks.retain(|chunk| !Arc::ptr_eq(&chunk.partition, &partition));
         self.status.last_error = Some(error.to_string());
-        ctx.run_later(Duration::from_secs(1), move |this, ctx| {
-            this.refetch(ctx, |other| std::ptr::eq(other, Arc::as_ptr(&partition)));
+        let pause = self.unreadable.failed(&partition, error, &self.parts.name);
+        ctx.run_later(pause, move |this, ctx| {
+            if partition.is_held() {
+                this.refetch(ctx, |other| std::ptr::eq(other, Arc::as_ptr(&partition)));
+            }
         });
     }
 }
@@ -289,6 +312,7 @@ impl Handler<Describe> for StreamQueue {
     fn handle(&mut self, _: Describe, _: &mut Self::Context) -> Self::Result {
         self.status.messages += 1;
         (self.status.queued_chunks, self.status.queued_bytes) = self.parts.credit.used();
+        self.status.unreadable = self.unreadable.now();
         MessageResult(self.status.clone())
     }
 }
@@ -307,3 +331,6 @@ impl Handler<Stop> for StreamQueue {
         ctx.stop();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 use kafka_troupe_proto::kafka::compression::Decompressor;
 
 use super::reader::{ChunkReader, Step};
-use super::{ChunkFailed, FetchedChunk, NextChunk, StreamQueue};
+use super::{ChunkFailed, FetchedChunk, NextChunk, ReadOptions, StreamQueue};
 use crate::record::{ConsumeError, Record};
 use crate::supervise::Slot;
 
@@ -24,13 +24,15 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// One stream of a subscription, as [`futures::Stream`](Stream): in order per partition.
 ///
 /// A record counts as handled when the *next* one is asked for, or [`ack`](Self::ack) is called; only then may
-/// a commit cover it. The stream ends when its consumer system shuts down. An error item names a chunk that
-/// cannot be read; the stream goes on and meets it again.
+/// a commit cover it. The stream ends when its consumer system shuts down. An error item names a record that cannot be
+/// read, and how to step over it. The stream goes on with its other partitions, and meets the error again whenever
+/// the record was fetched again in vain: after 1 s, doubling up to 30 s.
 ///
 /// Dropping the future of `next()` loses nothing (cancel-safe). Dropping the stream itself leaves its
 /// partitions owned and unread until the system shuts down.
 pub struct KafkaStream {
     queue: Slot<StreamQueue>,
+    options: ReadOptions,
     request: Option<Pin<Box<Request<StreamQueue, NextChunk>>>>,
     reader: Option<ChunkReader>,
     /// Its buffers are used again for every batch.
@@ -42,12 +44,13 @@ pub struct KafkaStream {
 }
 
 impl KafkaStream {
-    pub(crate) fn new(queue: Slot<StreamQueue>) -> Self {
+    pub(crate) fn new(queue: Slot<StreamQueue>, options: ReadOptions) -> Self {
         Self {
             queue,
+            options,
             request: None,
             reader: None,
-            decompressor: Decompressor::default(),
+            decompressor: options.decompressor(),
             paused: None,
             ended: false,
         }
@@ -115,7 +118,7 @@ impl Stream for KafkaStream {
                 }
             }
             match ready!(this.poll_chunk(task)) {
-                Ok(Some(chunk)) => this.reader = Some(ChunkReader::new(chunk)),
+                Ok(Some(chunk)) => this.reader = Some(ChunkReader::new(chunk, &this.options)),
                 Ok(None) => this.ended = true,
                 Err(_) => this.paused = Some(Box::pin(sleep(PAUSE))),
             }

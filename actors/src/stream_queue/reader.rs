@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use kafka_troupe_proto::kafka::compression::Decompressor;
-use kafka_troupe_proto::kafka::records::{DecodeOptions, RawRecord, RecordBatches, RecordCursor};
+use kafka_troupe_proto::kafka::compression::{CompressionError, Decompressor};
+use kafka_troupe_proto::kafka::records::{
+    RawRecord, RecordBatch, RecordBatches, RecordCursor, RecordsError, RecordsProblem, TransactionFilter,
+};
 
-use super::FetchedChunk;
 use super::hand::Hand;
+use super::{FetchedChunk, ReadOptions};
 use crate::record::{ConsumeError, Record, SharedBatch};
 use crate::registry::{Gate, OwnedPartition};
 
@@ -15,6 +17,10 @@ pub(super) struct ChunkReader {
     chunk: FetchedChunk,
     hand: Hand,
     batches: RecordBatches,
+    /// Reading committed.
+    filter: Option<TransactionFilter>,
+    /// The first offset to hand over.
+    from: i64,
     current: Option<(Arc<SharedBatch>, RecordCursor)>,
     in_hand: Option<InHand>,
 }
@@ -41,11 +47,15 @@ pub(super) enum Step<T> {
 }
 
 impl ChunkReader {
-    pub(super) fn new(chunk: FetchedChunk) -> Self {
+    pub(super) fn new(mut chunk: FetchedChunk, options: &ReadOptions) -> Self {
         let from = chunk.fetch_offset.max(chunk.partition.delivered());
-        let batches = RecordBatches::new(chunk.records.clone(), from, DecodeOptions::default());
+        let aborted = std::mem::take(&mut chunk.aborted);
+        let filter = options.read_committed.then(|| TransactionFilter::new(aborted));
+        // control batches before `from` come as well: an abort marker that the filter does not see would have it leave
+        // out what the same producer committed later
+        let batches = RecordBatches::new(chunk.records.clone(), from, options.decode);
         let hand = Hand::new(Arc::clone(&chunk.partition));
-        Self { chunk, hand, batches, current: None, in_hand: None }
+        Self { chunk, hand, batches, filter, from, current: None, in_hand: None }
     }
 
     pub(super) fn partition(&self) -> &Arc<OwnedPartition> {
@@ -83,7 +93,7 @@ impl ChunkReader {
                     Some(raw) => Some(raw),
                     None => match next_unusual(cursor) {
                         Ok(raw) => raw,
-                        Err(why) => return self.failed(&why),
+                        Err(error) => return self.failed(&error),
                     },
                 };
                 if let Some(raw) = raw {
@@ -98,21 +108,39 @@ impl ChunkReader {
         }
     }
 
-    /// Goes on to the next batch, or says why there is none.
+    /// Goes on to the next batch, or says why there is none. All before it is handled.
     #[inline(never)]
     fn next_batch<T>(&mut self, decompressor: &mut Decompressor) -> Option<Step<T>> {
-        self.current = None;
-        match self.batches.next_batch(decompressor) {
-            Some(Ok(batch)) => {
-                // of a control batch the cursor shows no records
-                let cursor = batch.records();
-                let partition = Arc::clone(&self.chunk.partition);
-                self.current = Some((Arc::new(SharedBatch { batch, partition }), cursor));
-                None
-            }
-            Some(Err(error)) => Some(self.failed(&error.to_string())),
-            None => Some(self.finish()),
+        if let Some((batch, _)) = self.current.take() {
+            self.pass(batch.batch.next_offset);
         }
+        loop {
+            match self.batches.next_batch(decompressor) {
+                Some(Ok(batch)) if self.is_wanted(&batch) => {
+                    // of a control batch the cursor shows no records
+                    let cursor = batch.records();
+                    let partition = Arc::clone(&self.chunk.partition);
+                    self.current = Some((Arc::new(SharedBatch { batch, partition }), cursor));
+                    return None;
+                }
+                Some(Ok(batch)) => self.pass(batch.next_offset),
+                Some(Err(error)) => return Some(self.failed(&error)),
+                None => {
+                    self.pass(self.chunk.next_offset);
+                    return Some(Step::End);
+                }
+            }
+        }
+    }
+
+    fn is_wanted(&mut self, batch: &RecordBatch) -> bool {
+        self.filter.as_mut().is_none_or(|filter| filter.admits(batch)) && batch.next_offset > self.from
+    }
+
+    /// All before `next` is handled, with control records, aborted ones and compacted gaps.
+    fn pass(&self, next: i64) {
+        self.chunk.partition.advance_delivered(next);
+        self.chunk.partition.ack(next);
     }
 
     /// The record that was handed over, if any, is handled.
@@ -127,8 +155,7 @@ impl ChunkReader {
     /// The record that was handed over comes next.
     pub(super) fn again(&mut self) {
         if let (Some(record), Some((batch, cursor))) = (self.in_hand.take(), &mut self.current) {
-            *cursor = batch.batch.records();
-            cursor.skip_below(record.offset);
+            *cursor = batch.batch.records().from(record.offset);
         }
     }
 
@@ -137,25 +164,33 @@ impl ChunkReader {
         self.hand.release();
     }
 
-    /// All of it is handled, with the control records and compacted gaps that end it.
-    fn finish<T>(&self) -> Step<T> {
-        let partition = &self.chunk.partition;
-        partition.advance_delivered(self.chunk.next_offset);
-        partition.ack(self.chunk.next_offset);
-        Step::End
-    }
-
     #[cold]
-    fn failed<T>(&self, why: &str) -> Step<T> {
-        let tp = &self.chunk.partition.topic_partition;
-        let offset = self.chunk.partition.delivered();
-        let (topic, why) = (tp.topic.to_string(), why.to_owned());
-        Step::Failed(ConsumeError { topic, partition: tp.partition, offset, why })
+    fn failed<T>(&self, error: &RecordsError) -> Step<T> {
+        let partition = &self.chunk.partition;
+        if partition.is_closed() {
+            return Step::Closed;
+        }
+        let why = why(&error.problem);
+        Step::Failed(ConsumeError::new(&partition.topic_partition, error.offset, error.resume_at, why))
+    }
+}
+
+/// What is wrong, and the property by which it may be put right.
+fn why(problem: &RecordsProblem) -> String {
+    match problem {
+        RecordsProblem::Compression(CompressionError::TooLarge { .. }) => {
+            format!("{problem}: raise troupe.decompressed.batch.max.bytes")
+        }
+        _ => problem.to_string(),
     }
 }
 
 /// The next record of any kind: of the old formats, after some that are passed over, or malformed.
 #[inline(never)]
-fn next_unusual(cursor: &mut RecordCursor) -> Result<Option<RawRecord>, String> {
-    cursor.next().transpose().map_err(|error| error.to_string())
+fn next_unusual(cursor: &mut RecordCursor) -> Result<Option<RawRecord>, RecordsError> {
+    cursor.next().transpose()
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use kafka_troupe_proto::zk::connect_string::ZkHost;
+use kafka_troupe_proto::config::ServerAddress;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -52,7 +52,7 @@ pub(super) async fn establish(spec: ConnectSpec, events: EventSink) -> Result<Ar
 }
 
 /// The addresses of all servers that have one, in random order, so that not all members begin with the same.
-async fn look_up(hosts: &[ZkHost]) -> Result<Vec<SocketAddr>, String> {
+async fn look_up(hosts: &[ServerAddress]) -> Result<Vec<SocketAddr>, String> {
     let mut found = Vec::new();
     let mut failed = Vec::new();
     for host in hosts {

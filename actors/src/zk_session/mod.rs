@@ -26,10 +26,11 @@
 //!
 //! # Non-obvious
 //! * `Connected` is told after a heartbeat has been answered on the new connection, not when the socket stands: a
-//!   follower that is cut off from its leader accepts connections and answers reads; not ours, though, which wait behind
-//!   our unanswered heartbeat as ZooKeeper keeps a session's order (3.4 lets the reads of all sessions wait).
-//! * A server that does not answer the heartbeat for a third of the timeout is left for another, in the same session: at
-//!   least a sixth of the timeout is left of the lease then. With one address only it is connected to again after two thirds.
+//!   follower that is cut off from its leader accepts connections and answers reads; not ours, though, which wait
+//!   behind our unanswered heartbeat as ZooKeeper keeps a session's order (3.4 lets the reads of all sessions wait).
+//! * A server that does not answer the heartbeat for a third of the timeout is left for another, in the same session:
+//!   at least a sixth of the timeout is left of the lease then. With one address only it is connected to again after
+//!   two thirds.
 //! * A lost answer is settled by asking again through the leader; see `operations`.
 //! * At most 32 operations are handed to the client library, and one that timed out still counts until the library
 //!   lets go of it: a full request channel would block the library's own ping.

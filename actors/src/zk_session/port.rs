@@ -129,8 +129,8 @@ pub trait ZkConnector: Send + Sync + 'static {
     fn connect(&self, spec: ConnectSpec, events: EventSink) -> ZkFuture<Arc<dyn ZkClient>>;
 }
 
-/// One session. Paths are relative to the chroot; every answer comes within the operation timeout, that to the heartbeat
-/// within the session's.
+/// One session. Paths are relative to the chroot; every answer comes within the operation timeout, that to the
+/// heartbeat within the session's.
 pub trait ZkClient: Send + Sync + 'static {
     /// Names of the children, and with `watch` a watch on them, in one operation. `NoNode` arms nothing.
     fn children(&self, path: &str, watch: bool) -> ZkFuture<Vec<String>>;

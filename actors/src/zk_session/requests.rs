@@ -1,7 +1,7 @@
 //! The handlers of what callers ask for: each hands its operation to the client's side and answers with the result.
 //!
-//! What a watching read has seen is noted here, where its answer is given, and not on the client's side: what a restart of
-//! the actor kept from its caller is still to be told.
+//! What a watching read has seen is noted here, where its answer is given, and not on the client's side: what a restart
+//! of the actor kept from its caller is still to be told.
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -208,8 +208,8 @@ impl Handler<Shutdown> for ZkSession {
     }
 }
 
-/// Our registration goes first, and its end is waited for: those who stay must not plan for us until the session expires,
-/// should the server not hear of its end.
+/// Our registration goes first, and its end is waited for: those who stay must not plan for us until the session
+/// expires, should the server not hear of its end.
 async fn unregister(live: &Live) {
     if let Some(path) = live.registered()
         && !matches!(timeout(LAST_WORD, live.client.delete(&path, None)).await, Ok(Ok(())))

@@ -11,7 +11,8 @@ use kafka_troupe_proto::kafka::frame::ApiKey;
 use kafka_troupe_proto::kafka::list_offsets::{EARLIEST, LATEST};
 use tokio::time::{Instant, timeout_at};
 
-use super::{MemoryBrokers, PORT, Partition, State, host_of};
+use super::generation::{Generation, Take};
+use super::{MemoryBrokers, PORT, Partition, RequestSeen, State, host_of};
 
 /// A request that no broker takes: the connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -26,33 +27,28 @@ const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
 const LEADER_NOT_AVAILABLE: i16 = 5;
 const NOT_LEADER_FOR_PARTITION: i16 = 6;
 
-/// What is spoken, and in which versions.
-const SPOKEN: [(ApiKey, i16, i16); 4] = [
-    (ApiKey::Fetch, 0, 11),
-    (ApiKey::ListOffsets, 0, 2),
-    (ApiKey::Metadata, 0, 5),
-    (ApiKey::ApiVersions, 0, 0),
-];
-
 impl MemoryBrokers {
-    /// Correlation id and body of the answer.
-    pub(super) async fn answer(&self, broker: i32, mut request: Bytes) -> io::Result<Bytes> {
+    /// Correlation id and body of the answer; none to a request that is swallowed.
+    pub(super) async fn answer(&self, broker: i32, mut request: Bytes) -> io::Result<Option<Bytes>> {
         let bytes = request.len();
         let failed = |why: String| io::Error::other(RequestFailed { bytes, why });
-        let header =
-            wire::RequestHeader::decode(&mut request, 1).map_err(|error| failed(error.to_string()))?;
+        let header = header(&mut request).map_err(|error| failed(error.to_string()))?;
         let (api, version) = (header.request_api_key, header.request_api_version);
-        let is_it = |(spoken, low, high): &&(ApiKey, i16, i16)| {
-            spoken.code() == api && (*low..=*high).contains(&version)
-        };
-        let Some((api, ..)) = SPOKEN.iter().find(is_it) else {
-            return Err(failed(format!("api {api} version {version} is not spoken")));
+        let generation = self.saw(RequestSeen { broker, api, version, bytes });
+        let api = match generation.take(api, version) {
+            Take::Answer(api) => api,
+            Take::Swallow => return Ok(None),
+            Take::Close => return Err(failed(format!("api {api} version {version} is not spoken"))),
         };
         let mut out = BytesMut::new();
         bytes::BufMut::put_i32(&mut out, header.correlation_id);
+        if is_flexible(api.code(), version) {
+            // no tagged fields
+            bytes::BufMut::put_u8(&mut out, 0);
+        }
         let encoded = match api {
             ApiKey::Fetch => match wire::FetchRequest::decode(&mut request, version) {
-                Ok(request) => self.fetch(broker, request).await.encode(&mut out, version),
+                Ok(request) => self.fetch(broker, request, version).await.encode(&mut out, version),
                 Err(error) => Err(error),
             },
             ApiKey::ListOffsets => {
@@ -60,32 +56,67 @@ impl MemoryBrokers {
                     self.state().list_offsets(broker, request, version).encode(&mut out, version)
                 })
             }
-            ApiKey::Metadata => wire::MetadataRequest::decode(&mut request, version)
-                .and_then(|request| self.state().metadata(request, version).encode(&mut out, version)),
-            _ => versions().encode(&mut out, version),
+            ApiKey::Metadata => wire::MetadataRequest::decode(&mut request, version).and_then(|request| {
+                self.state().metadata(broker, request, version).encode(&mut out, version)
+            }),
+            ApiKey::OffsetForLeaderEpoch => wire::OffsetForLeaderEpochRequest::decode(&mut request, version)
+                .and_then(|request| self.state().epoch_ends(broker, request).encode(&mut out, version)),
+            _ => versions(generation).encode(&mut out, version),
         };
         encoded.map_err(|error| failed(error.to_string()))?;
-        Ok(out.freeze())
+        Ok(Some(out.freeze()))
     }
 
     /// Waits for data as long as asked for, as a broker does.
-    async fn fetch(&self, broker: i32, request: wire::FetchRequest) -> wire::FetchResponse {
+    async fn fetch(&self, broker: i32, mut request: wire::FetchRequest, version: i16) -> wire::FetchResponse {
+        let session = self.state().sessions.begin(broker, &mut request);
+        let session = match session {
+            Ok(session) => session,
+            Err(code) => return wire::FetchResponse::default().with_error_code(code),
+        };
         let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
         let deadline = Instant::now() + wait;
+        let limit = if version >= 3 { Limit::Whole } else { Limit::Partition };
+        self.state().count_fetches(&request);
         loop {
             let changed = self.0.changed.notified();
-            let (answer, bytes) = self.state().fetch(broker, &request);
+            let (mut answer, bytes) = self.state().fetch(broker, &request, limit);
             let mut partitions = answer.responses.iter().flat_map(|topic| &topic.partitions);
-            let is_due = bytes >= request.min_bytes || partitions.any(|partition| partition.error_code != 0);
+            let is_due = bytes >= request.min_bytes
+                || self.state().is_hasty
+                || partitions.any(|partition| partition.error_code != 0);
             if is_due || timeout_at(deadline, changed).await.is_err() {
+                let mut state = self.state();
+                state.sessions.end(session, &mut answer);
+                answer.throttle_time_ms = if version >= 1 { state.throttle_ms } else { 0 };
                 return answer;
             }
         }
     }
 }
 
-fn versions() -> wire::ApiVersionsResponse {
-    let keys = SPOKEN.iter().map(|(api, low, high)| {
+/// Of the versions spoken here.
+fn is_flexible(api: i16, version: i16) -> bool {
+    api == ApiKey::Metadata.code() && version >= 9
+}
+
+fn header(request: &mut Bytes) -> Result<wire::RequestHeader, impl std::fmt::Display + use<>> {
+    let word = |at: usize| request.get(at..at + 2).map_or(0, |word| i16::from_be_bytes([word[0], word[1]]));
+    let version = if is_flexible(word(0), word(2)) { 2 } else { 1 };
+    wire::RequestHeader::decode(request, version)
+}
+
+/// What a fetch is limited by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// Each partition, which comes cut off there (below Fetch 3).
+    Partition,
+    /// Also the whole; a first batch comes whole.
+    Whole,
+}
+
+fn versions(generation: Generation) -> wire::ApiVersionsResponse {
+    let keys = generation.spoken().iter().map(|(api, low, high)| {
         wire::api_versions_response::ApiVersion::default()
             .with_api_key(api.code())
             .with_min_version(*low)
@@ -100,7 +131,7 @@ impl State {
     }
 
     /// What `broker` leads, or the error that says why it does not.
-    fn led(&self, broker: i32, topic: &TopicName, index: i32) -> Result<&Partition, i16> {
+    pub(super) fn led(&self, broker: i32, topic: &TopicName, index: i32) -> Result<&Partition, i16> {
         match self.partition(topic, index) {
             None => Err(UNKNOWN_TOPIC_OR_PARTITION),
             Some(partition) if partition.leader == Some(broker) => Ok(partition),
@@ -108,9 +139,23 @@ impl State {
         }
     }
 
-    fn fetch(&self, broker: i32, request: &wire::FetchRequest) -> (wire::FetchResponse, i32) {
-        // below version 3 there is no limit of the whole
-        let mut room = usize::try_from(request.max_bytes).ok().filter(|most| *most > 0).unwrap_or(usize::MAX);
+    fn count_fetches(&mut self, request: &wire::FetchRequest) {
+        for topic in &request.topics {
+            for asked in &topic.partitions {
+                let partitions = self.topics.get_mut(topic.topic.as_str());
+                let index = usize::try_from(asked.partition).unwrap_or(usize::MAX);
+                if let Some(partition) = partitions.and_then(|it| it.get_mut(index)) {
+                    partition.fetches += 1;
+                }
+            }
+        }
+    }
+
+    fn fetch(&self, broker: i32, request: &wire::FetchRequest, limit: Limit) -> (wire::FetchResponse, i32) {
+        let mut room = match limit {
+            Limit::Partition => usize::MAX,
+            Limit::Whole => usize::try_from(request.max_bytes).unwrap_or(0),
+        };
         let mut total = 0;
         let mut topics = Vec::new();
         for topic in &request.topics {
@@ -121,7 +166,7 @@ impl State {
                     .with_high_watermark(-1)
                     .with_last_stable_offset(-1)
                     .with_records(Some(Bytes::new()));
-                match self.read(broker, &topic.topic, asked, room, total == 0) {
+                match self.read(broker, &topic.topic, asked, (limit, room), total == 0) {
                     Ok((records, end)) => {
                         (room, total) = (room.saturating_sub(records.len()), total + records.len());
                         data = data.with_high_watermark(end).with_last_stable_offset(end);
@@ -146,15 +191,20 @@ impl State {
         broker: i32,
         topic: &TopicName,
         asked: &wire::fetch_request::FetchPartition,
-        room: usize,
+        (limit, room): (Limit, usize),
         is_first: bool,
     ) -> Result<(Bytes, i64), i16> {
-        let log = &self.led(broker, topic, asked.partition)?.log;
+        let led = self.led(broker, topic, asked.partition)?;
+        led.check_epoch(asked.current_leader_epoch)?;
+        let log = &led.log;
         if !(log.start()..=log.end()).contains(&asked.fetch_offset) {
             return Err(OFFSET_OUT_OF_RANGE);
         }
         let most = usize::try_from(asked.partition_max_bytes).unwrap_or(0).min(room);
         let records = log.read(asked.fetch_offset, most);
+        if limit == Limit::Partition {
+            return Ok((records.slice(..records.len().min(most)), log.end()));
+        }
         // only the first record set of an answer may be larger than there is room
         let records = if is_first || records.len() <= most { records } else { Bytes::new() };
         Ok((records, log.end()))
@@ -188,24 +238,29 @@ impl State {
                 .with_partitions(partitions.collect())
                 .with_name(topic.name.clone())
         });
-        wire::ListOffsetsResponse::default().with_topics(topics.collect())
+        wire::ListOffsetsResponse::default()
+            .with_throttle_time_ms(if version >= 2 { self.throttle_ms } else { 0 })
+            .with_topics(topics.collect())
     }
 
-    fn metadata(&self, request: wire::MetadataRequest, version: i16) -> wire::MetadataResponse {
-        let all = || self.topics.keys().map(|name| StrBytes::from_string(name.to_string()));
+    fn metadata(&self, broker: i32, request: wire::MetadataRequest, version: i16) -> wire::MetadataResponse {
+        let unheard = self.unheard.as_ref().filter(|(its, _)| *its == broker).map(|(_, topic)| topic);
+        let heard = self.topics.keys().filter(|name| Some(*name) != unheard);
+        let all = || heard.map(|name| StrBytes::from_string(name.to_string()));
         let names: Vec<StrBytes> = match request.topics {
             // none is all of them, and so is an empty list in version 0
             None => all().collect(),
             Some(asked) if asked.is_empty() && version == 0 => all().collect(),
             Some(asked) => asked.into_iter().filter_map(|topic| topic.name.map(|name| name.0)).collect(),
         };
-        let brokers = self.up().map(|id| {
+        let brokers = self.up().filter(|_| self.lonely != Some(broker)).map(|id| {
             wire::metadata_response::MetadataResponseBroker::default()
                 .with_node_id(BrokerId(id))
                 .with_host(StrBytes::from_string(host_of(id)))
                 .with_port(PORT.into())
         });
         wire::MetadataResponse::default()
+            .with_throttle_time_ms(if version >= 3 { self.throttle_ms } else { 0 })
             .with_brokers(brokers.collect())
             .with_controller_id(BrokerId(self.up().next().unwrap_or(-1)))
             .with_topics(names.into_iter().map(|name| self.topic_metadata(name)).collect())
@@ -222,10 +277,17 @@ impl State {
             wire::metadata_response::MetadataResponsePartition::default()
                 .with_partition_index(index as i32)
                 .with_leader_id(BrokerId(partition.leader.unwrap_or(-1)))
+                .with_leader_epoch(partition.epoch.unwrap_or(-1))
                 .with_error_code(code)
                 .with_replica_nodes(replicas.clone())
                 .with_isr_nodes(self.up().map(BrokerId).collect())
         });
-        topic.with_partitions(partitions.collect()).with_name(Some(TopicName(name)))
+        // a word that is an id, whatever its type is called
+        let id = self.topic_ids.get(name.as_str()).map(|id| format!("{id:032x}")).unwrap_or_default();
+        topic
+            .with_partitions(partitions.collect())
+            .with_topic_id(id.parse().unwrap_or_default())
+            .with_is_internal(name.starts_with("__"))
+            .with_name(Some(TopicName(name)))
     }
 }

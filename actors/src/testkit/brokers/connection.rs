@@ -14,7 +14,7 @@ pub(super) async fn serve(brokers: MemoryBrokers, broker: i32, mut stream: Duple
         let size = stream.read_u32().await?;
         let mut request = BytesMut::zeroed(size as usize);
         stream.read_exact(&mut request).await?;
-        let body = brokers.answer(broker, request.freeze()).await?;
+        let Some(body) = brokers.answer(broker, request.freeze()).await? else { continue };
         let arrival = brokers.state().arrival();
         pause_until(arrival).await;
         let mut answer = BytesMut::new();

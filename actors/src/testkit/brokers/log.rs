@@ -5,6 +5,19 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use kafka_troupe_proto::kafka::records::{NewRecord, RecordBatchWriter};
 
+/// Where a batch says how long the rest is, and of which format.
+const SIZE: std::ops::Range<usize> = 8..12;
+const MAGIC: usize = 16;
+
+/// What is wrong with a batch, so that not even its extent can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spoilt {
+    /// Its magic is 99.
+    Format,
+    /// Its size is -1.
+    Size,
+}
+
 #[derive(Default)]
 pub(super) struct Log {
     /// Next offset after each, and its bytes.
@@ -23,16 +36,40 @@ impl Log {
     }
 
     /// Appends one batch; gives the offset after it.
-    pub(super) fn append(&mut self, values: &[&str]) -> i64 {
+    pub(super) fn append(&mut self, values: &[&str], epoch: Option<i32>) -> i64 {
         let mut batch = RecordBatchWriter::new(self.end);
         for value in values {
             batch.push(&NewRecord { timestamp: 0, key: None, value: Some(value.as_bytes()), headers: &[] });
         }
         if let (false, Ok(batch)) = (values.is_empty(), batch.finish()) {
+            let batch = epoch.map_or(batch.clone(), |epoch| of_epoch(&batch, epoch));
             self.end += values.len() as i64;
             self.batches.push_back((self.end, batch));
         }
         self.end
+    }
+
+    /// Flips a bit in the last byte of the batch that holds `offset`.
+    pub(super) fn damage(&mut self, offset: i64) {
+        if let Some((_, batch)) = self.batches.iter_mut().find(|(end, _)| offset < *end) {
+            let mut bytes = batch.to_vec();
+            if let Some(last) = bytes.last_mut() {
+                *last ^= 1;
+            }
+            *batch = bytes.into();
+        }
+    }
+
+    /// Makes the batch that holds `offset` one of a format that nobody knows, or of a size that cannot be.
+    pub(super) fn spoil(&mut self, offset: i64, spoilt: Spoilt) {
+        if let Some((_, batch)) = self.batches.iter_mut().find(|(end, _)| offset < *end) {
+            let mut bytes = batch.to_vec();
+            match spoilt {
+                Spoilt::Format => bytes[MAGIC] = 99,
+                Spoilt::Size => bytes[SIZE].copy_from_slice(&(-1i32).to_be_bytes()),
+            }
+            *batch = bytes.into();
+        }
     }
 
     pub(super) fn delete_before(&mut self, offset: i64) {
@@ -54,4 +91,13 @@ impl Log {
         }
         read.into()
     }
+}
+
+/// What a leader writes into a batch, outside of what its checksum covers.
+fn of_epoch(batch: &[u8], epoch: i32) -> Bytes {
+    let mut batch = batch.to_vec();
+    if let Some(place) = batch.get_mut(12..16) {
+        place.copy_from_slice(&epoch.to_be_bytes());
+    }
+    batch.into()
 }

@@ -6,7 +6,10 @@
 
 mod answers;
 mod connection;
+mod epochs;
+mod generation;
 mod log;
+mod sessions;
 mod znodes;
 
 use std::collections::BTreeMap;
@@ -16,13 +19,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::zk::paths;
 use tokio::io::DuplexStream;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::{MemoryZooKeeper, Pace, pause_until};
+pub use generation::Generation;
 use log::Log;
+pub use log::Spoilt;
+use sessions::Sessions;
 
 /// Bytes under way between a client and a broker before its writer waits.
 const WINDOW: usize = 64 << 10;
@@ -45,15 +52,49 @@ struct State {
     /// Whether each is up.
     brokers: BTreeMap<i32, bool>,
     topics: BTreeMap<Arc<str>, Vec<Partition>>,
+    /// Which topic each is; no two have the same.
+    topic_ids: BTreeMap<Arc<str>, u64>,
+    topics_made: u64,
+    /// A broker, and a topic that it has not heard of.
+    unheard: Option<(i32, Arc<str>)>,
+    /// It has not heard of any broker.
+    lonely: Option<i32>,
     zookeeper: Option<MemoryZooKeeper>,
     connections: Vec<Connection>,
     pace: Option<Pace>,
+    /// Of brokers that are not of the latest.
+    generations: BTreeMap<i32, Generation>,
+    watch: Option<RequestWatch>,
+    sessions: Sessions,
+    throttle_ms: i32,
+    /// Fetches are answered at once.
+    is_hasty: bool,
 }
+
+/// A request that reached a broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestSeen {
+    /// Which broker.
+    pub broker: i32,
+    /// The API's number.
+    pub api: i16,
+    /// Its version.
+    pub version: i16,
+    /// Of the whole, without the size.
+    pub bytes: usize,
+}
+
+/// Told of each request before it is answered.
+pub type RequestWatch = Arc<dyn Fn(RequestSeen) + Send + Sync>;
 
 #[derive(Default)]
 struct Partition {
     leader: Option<i32>,
+    epoch: Option<i32>,
     log: Log,
+    /// How often it was fetched from.
+    fetches: u64,
 }
 
 struct Connection {
@@ -85,10 +126,59 @@ impl MemoryBrokers {
         self.state().pace = Some(pace);
     }
 
+    /// Has each request told.
+    pub fn set_watch(&self, watch: RequestWatch) {
+        self.state().watch = Some(watch);
+    }
+
+    /// Makes a broker one of another generation, which ends its connections, as an upgrade in place does.
+    pub fn set_generation(&self, broker: i32, generation: Generation) {
+        let mut state = self.state();
+        state.generations.insert(broker, generation);
+        state.sessions.forget(broker);
+        state.cut(|connection| connection.broker == broker);
+    }
+
+    /// Has each answer say that the client is throttled, which is then up to the client.
+    pub fn set_throttle(&self, time: Duration) {
+        self.state().throttle_ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+    }
+
+    /// Has fetches answered at once, whatever they ask for.
+    pub fn set_hasty(&self, is_hasty: bool) {
+        self.state().is_hasty = is_hasty;
+    }
+
+    /// Has a broker lose its fetch sessions.
+    pub fn forget_sessions(&self, broker: i32) {
+        self.state().sessions.forget(broker);
+    }
+
+    /// How often a partition was fetched from.
+    pub fn fetches(&self, partition: &TopicPartition) -> u64 {
+        self.with(partition, |it| it.fetches).unwrap_or_default()
+    }
+
+    /// Tells of a request; says what the broker is that got it.
+    fn saw(&self, seen: RequestSeen) -> Generation {
+        let state = self.state();
+        let (watch, generation) = (state.watch.clone(), state.generations.get(&seen.broker).copied());
+        drop(state);
+        if let Some(watch) = watch {
+            watch(seen);
+        }
+        generation.unwrap_or_default()
+    }
+
     /// Creates a topic, or adds partitions until it has so many; brokers lead them in turn.
     pub fn create_topic(&self, name: &str, partitions: usize) {
         let mut state = self.state();
         let up: Vec<_> = state.up().collect();
+        if !state.topics.contains_key(name) {
+            state.topics_made += 1;
+            let id = state.topics_made;
+            state.topic_ids.insert(name.into(), id);
+        }
         let topic = state.topics.entry(name.into()).or_default();
         while topic.len() < partitions {
             let leader = up.get(topic.len() % up.len().max(1)).copied();
@@ -98,6 +188,29 @@ impl MemoryBrokers {
         self.show();
     }
 
+    /// Deletes a topic with its records; one that is created by this name afterwards is another.
+    pub fn delete_topic(&self, name: &str) {
+        let mut state = self.state();
+        state.topics.remove(name);
+        state.topic_ids.remove(name);
+        let zookeeper = state.zookeeper.clone();
+        drop(state);
+        if let Some(zookeeper) = zookeeper {
+            zookeeper.remove(&paths::topic(name));
+        }
+        self.0.changed.notify_waiters();
+    }
+
+    /// Until the next call a broker has not heard of a topic that the others know.
+    pub fn keep_from(&self, broker: i32, topic: &str) {
+        self.state().unheard = Some((broker, topic.into()));
+    }
+
+    /// Until the next call a broker has not heard of any broker, as one that has just started.
+    pub fn keep_brokers_from(&self, broker: Option<i32>) {
+        self.state().lonely = broker;
+    }
+
     /// Topics and how many partitions each has.
     pub fn topics(&self) -> BTreeMap<Arc<str>, usize> {
         self.state().topics.iter().map(|(name, partitions)| (Arc::clone(name), partitions.len())).collect()
@@ -105,7 +218,7 @@ impl MemoryBrokers {
 
     /// Appends a batch to a partition that exists; gives the offset after it.
     pub fn append(&self, partition: &TopicPartition, values: &[&str]) -> i64 {
-        let end = self.with(partition, |it| it.log.append(values)).unwrap_or_default();
+        let end = self.with(partition, |it| it.log.append(values, it.epoch)).unwrap_or_default();
         self.0.changed.notify_waiters();
         end
     }
@@ -113,6 +226,16 @@ impl MemoryBrokers {
     /// Deletes the records before `offset`, as far as they are whole batches.
     pub fn delete_before(&self, partition: &TopicPartition, offset: i64) {
         self.with(partition, |it| it.log.delete_before(offset));
+    }
+
+    /// Flips a bit in the last byte of the batch that holds `offset`; a second time, the batch is whole again.
+    pub fn damage(&self, partition: &TopicPartition, offset: i64) {
+        self.with(partition, |it| it.log.damage(offset));
+    }
+
+    /// Spoils the head of the batch that holds `offset`, for good.
+    pub fn spoil(&self, partition: &TopicPartition, offset: i64, spoilt: Spoilt) {
+        self.with(partition, |it| it.log.spoil(offset, spoilt));
     }
 
     /// First and next offset.
@@ -146,6 +269,7 @@ impl MemoryBrokers {
         let mut state = self.state();
         state.brokers.insert(broker, false);
         state.cut(|connection| connection.broker == broker);
+        state.sessions.forget(broker);
         let partitions = state.topics.values_mut().flatten();
         partitions.filter(|it| it.leader == Some(broker)).for_each(|it| it.leader = None);
         drop(state);
