@@ -9,7 +9,7 @@ use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::kafka::compression::Decompressor;
 use kafka_troupe_proto::kafka::error_code::ErrorCode;
 use kafka_troupe_proto::kafka::fetch::{
-    FetchPartition, FetchRequest, FetchTopic, FetchedPartition, NO_SESSION_EPOCH,
+    FetchPartition, FetchRequest, FetchTopic, FetchedPartition, ForgottenTopic, NO_SESSION_EPOCH,
 };
 use kafka_troupe_proto::kafka::list_offsets::{
     EARLIEST, LATEST, ListOffsetsRequest, ListOffsetsTopic, ListedOffset,
@@ -112,6 +112,7 @@ async fn conforms(brokers: &Brokers) {
     what_cannot_be_fetched_says_why(brokers).await;
     the_first_batch_comes_whole(brokers).await;
     a_fetch_waits_for_data(brokers).await;
+    a_session_tells_news_only(brokers).await;
 }
 
 async fn metadata_shows_brokers_topics_and_leaders(brokers: &Brokers) {
@@ -247,4 +248,61 @@ async fn a_fetch_waits_for_data(brokers: &Brokers) {
     let answer =
         timeout(PATIENCE / 3, both).await.expect("it waits no longer than it has to").expect("an answer");
     assert_eq!(read(&answer.partitions[0].1, 0), [(0, "late".to_owned())]);
+}
+
+/// A fetch within a session, of these partitions from these offsets and without those: its error, and what it told.
+async fn fetch_in_session(
+    connection: &mut BrokerConnection,
+    (session_id, session_epoch): (i32, i32),
+    from: &[(i32, i64)],
+    forgotten: &[i32],
+) -> (ErrorCode, i32, Vec<(i32, i64, bool)>) {
+    let asked = |&(partition, offset): &(i32, i64)| {
+        let max_bytes = 1 << 20;
+        FetchPartition { partition, leader_epoch: -1, offset, max_bytes }
+    };
+    let topic = FetchTopic { topic: TOPIC.into(), partitions: from.iter().map(asked).collect() };
+    let gone = ForgottenTopic { topic: TOPIC.into(), partitions: forgotten.to_vec() };
+    let request = FetchRequest {
+        session_id,
+        session_epoch,
+        topics: if from.is_empty() { Vec::new() } else { vec![topic] },
+        forgotten: if forgotten.is_empty() { Vec::new() } else { vec![gone] },
+        ..request(TOPIC, 0, 0, 0, Duration::from_millis(20))
+    };
+    let answer = connection.fetch(&request).await.expect("an answer");
+    let told = answer.partitions.iter();
+    let told = told.map(|(key, it)| (key.partition, it.high_watermark, !it.records.is_empty()));
+    (answer.head.error, answer.head.session_id, told.collect())
+}
+
+/// KIP-227.
+async fn a_session_tells_news_only(brokers: &Brokers) {
+    let (mut leader, _) = brokers.leader_and_other(0).await;
+    let (error, id, told) = fetch_in_session(&mut leader, (0, 0), &[(0, 5)], &[]).await;
+    assert!(error.is_ok() && id != 0);
+    assert_eq!(told, [(0, 5, false)]);
+    let (error, same, told) = fetch_in_session(&mut leader, (id, 1), &[], &[]).await;
+    assert_eq!((error.is_ok(), same, told), (true, id, Vec::new()), "no news");
+    brokers.produce(0, &["f"]).await;
+    let (.., told) = fetch_in_session(&mut leader, (id, 2), &[], &[]).await;
+    assert_eq!(told, [(0, 6, true)]);
+    let (.., told) = fetch_in_session(&mut leader, (id, 3), &[], &[]).await;
+    assert_eq!(told, [(0, 6, true)], "again, until the offset is moved");
+    let (.., told) = fetch_in_session(&mut leader, (id, 4), &[(0, 6)], &[]).await;
+    assert!(told.is_empty());
+    brokers.produce(0, &["g"]).await;
+    let (error, gone, told) = fetch_in_session(&mut leader, (id, 5), &[], &[0]).await;
+    assert_eq!((error.is_ok(), gone, told), (true, 0, Vec::new()), "without partitions it ends");
+    let (error, ..) = fetch_in_session(&mut leader, (id, 6), &[(0, 7)], &[]).await;
+    assert_eq!(error, ErrorCode::FetchSessionIdNotFound);
+    let (_, id, told) = fetch_in_session(&mut leader, (0, 0), &[(0, 7)], &[]).await;
+    assert_eq!(told, [(0, 7, false)]);
+    let (error, ..) = fetch_in_session(&mut leader, (id, 2), &[], &[]).await;
+    assert_eq!(error, ErrorCode::InvalidFetchSessionEpoch);
+    let (error, new, told) = fetch_in_session(&mut leader, (id, 0), &[(0, 0)], &[]).await;
+    assert!(error.is_ok() && new != 0 && new != id);
+    assert_eq!(told, [(0, 7, true)]);
+    let (error, ..) = fetch_in_session(&mut leader, (id, 1), &[], &[]).await;
+    assert_eq!(error, ErrorCode::FetchSessionIdNotFound, "it was replaced");
 }

@@ -16,6 +16,7 @@ use kafka_troupe_actors::offset_committer::{CommitError, CommitReset};
 use kafka_troupe_actors::registry::{Claim, Joint, NO_VERSION, OwnedPartition, Position};
 use kafka_troupe_actors::stream_queue::{Credit, FetchedChunk};
 use kafka_troupe_actors::supervise::{ChildExited, ExitGuard};
+use kafka_troupe_actors::testkit::fetch_settings;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::group::{Generation, SessionNumber};
 use kafka_troupe_proto::kafka::compression::Decompressor;
@@ -56,9 +57,9 @@ impl Handler<LetGo> for Stream {
 impl Handler<FetchedChunk> for Stream {
     type Result = ();
 
-    fn handle(&mut self, chunk: FetchedChunk, _: &mut Context<Self>) {
+    fn handle(&mut self, mut chunk: FetchedChunk, _: &mut Context<Self>) {
         let from = chunk.partition.fetched();
-        if chunk.partition.take_in(chunk.fetch_offset, chunk.next_offset) != Joint::Next {
+        if chunk.take_in() != Joint::Next {
             return;
         }
         let partition = chunk.partition.topic_partition.partition;
@@ -137,7 +138,7 @@ impl TestStream {
 }
 
 pub fn settings() -> FetchSettings {
-    FetchSettings::new(ConnectOptions::new("fetching-test", Duration::from_secs(10)))
+    fetch_settings(ConnectOptions::new("fetching-test", Duration::from_secs(10)))
 }
 
 impl Fetching {
@@ -240,7 +241,7 @@ fn claim(topic: &str, partition: i32, offset: Option<i64>, credit: &Arc<Credit>)
         epoch: SessionEpoch(1),
         thread: ConsumerThreadId::new("group_host", 0),
         appeared: false,
-        position: Position { offset, version: NO_VERSION },
+        position: Position { offset, version: NO_VERSION, earlier_topic: false },
     };
     Arc::new(OwnedPartition::new(claim, Arc::clone(credit), Arc::new(Lease::new())))
 }

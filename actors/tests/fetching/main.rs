@@ -1,6 +1,7 @@
 //! Fetching from real brokers, and from one that misbehaves.
 
 mod fake_broker;
+mod generations;
 mod harness;
 
 use std::collections::BTreeMap;
@@ -48,13 +49,14 @@ fn from_smallest() -> FetchSettings {
 }
 
 /// Everything once, over restarts of the broker.
-fn goes_on_over_broker_restarts(cluster: &Cluster) -> Result {
-    cluster.create_topic("orders", 4, 1)?;
-    cluster.produce("orders", numbered(4, 0..5_000))?;
+fn goes_on_over_broker_restarts(cluster: &Cluster, topic: &str) -> Result {
+    cluster.create_topic(topic, 4, 1)?;
+    cluster.wait_for_leaders(topic)?;
+    cluster.produce(topic, numbered(4, 0..5_000))?;
     let fetching = Fetching::start(from_smallest());
     fetching.set_brokers(brokers(cluster));
     let stream = fetching.stream(2, false);
-    let claims = fetching.fetch("orders", (0..4).map(|partition| (partition, None)), &stream);
+    let claims = fetching.fetch(topic, (0..4).map(|partition| (partition, None)), &stream);
     assert_complete(&fetching.expect(20_000), 4, 0..5_000);
     assert_eq!(fetching.resets(), [(0, 0), (1, 0), (2, 0), (3, 0)]);
     assert!(claims.iter().all(|claim| claim.fetched() == 5_000 && claim.high_watermark() == 5_000));
@@ -63,11 +65,11 @@ fn goes_on_over_broker_restarts(cluster: &Cluster) -> Result {
     broker.kill()?;
     fetching.until("given back", |status| status.waiting.len() == 4);
     broker.restart()?;
-    cluster.produce("orders", numbered(4, 5_000..6_000))?;
+    cluster.produce(topic, numbered(4, 5_000..6_000))?;
     assert_complete(&fetching.expect(4_000), 4, 5_000..6_000);
 
     broker.restart_on_new_port()?;
-    cluster.produce("orders", numbered(4, 6_000..7_000))?;
+    cluster.produce(topic, numbered(4, 6_000..7_000))?;
     fetching.set_brokers(brokers(cluster));
     assert_complete(&fetching.expect(4_000), 4, 6_000..7_000);
     let status = fetching.describe();
@@ -155,7 +157,7 @@ fn a_fetcher_rests_while_its_only_stream_is_full(cluster: &Cluster) -> Result {
 #[test]
 fn fetches_from_kafka_3_9_1() -> Result {
     let cluster = Cluster::start(KafkaVersion::V3_9_1, 1)?;
-    goes_on_over_broker_restarts(&cluster)?;
+    goes_on_over_broker_restarts(&cluster, "orders")?;
     out_of_range_goes_by_the_policy(&cluster)?;
     a_full_stream_stops_nobody_else(&cluster)?;
     a_fetcher_rests_while_its_only_stream_is_full(&cluster)
@@ -164,7 +166,7 @@ fn fetches_from_kafka_3_9_1() -> Result {
 #[test]
 fn fetches_from_kafka_1_1_1() -> Result {
     let cluster = Cluster::start(KafkaVersion::V1_1_1, 1)?;
-    goes_on_over_broker_restarts(&cluster)?;
+    goes_on_over_broker_restarts(&cluster, "orders")?;
     out_of_range_goes_by_the_policy(&cluster)?;
     a_full_stream_stops_nobody_else(&cluster)?;
     a_fetcher_rests_while_its_only_stream_is_full(&cluster)

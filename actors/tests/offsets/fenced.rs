@@ -256,3 +256,33 @@ async fn after_the_end_of_its_session_a_member_does_not_even_ask() {
     assert!(matches!(failed, Err(CommitError::Fenced(_))), "{failed:?}");
     assert_eq!((other.stored(), member.zk.steps().len()), (Some((5, 0)), 0));
 }
+
+/// Written after the new topic was made, it would look like one of that.
+#[actix::test]
+async fn an_offset_of_an_earlier_topic_is_not_committed() {
+    let (member, claimed, other) = claimed(Some(5)).await;
+    claimed.topic_remade();
+    assert_eq!(member.commit(&claimed, 10).await, Ok(0));
+    assert_eq!(other.stored(), Some((5, 0)));
+    // a chunk that was on its way moved it while its new position was being made
+    let made = member.reset_from(&claimed, 7, 0).await;
+    assert!(matches!(&made, Err(CommitError::Store { why, .. }) if why.contains("from 7 to 5")), "{made:?}");
+    assert_eq!(member.reset(&claimed, 0).await, Ok(0));
+    assert_eq!(other.stored(), Some((0, 1)));
+    assert_eq!(member.commit(&claimed, 3).await, Ok(1));
+    assert_eq!(other.stored(), Some((3, 2)));
+}
+
+/// Only the application commits: what it commits in the new topic counts, though it is less.
+#[actix::test]
+async fn without_automatic_commit_the_first_commit_in_the_new_topic_goes_down() {
+    let ensemble = MemoryZooKeeper::default();
+    let other = Other::connect(&ensemble);
+    other.commit(10);
+    let member = Member::join(&ensemble, "a", false).await;
+    let claimed = member.claim_of(false, true).await;
+    assert_eq!(member.reset(&claimed, 0).await, Ok(0));
+    assert_eq!(other.stored(), Some((10, 0)), "that is the application's to do");
+    assert_eq!(member.commit(&claimed, 3).await, Ok(1));
+    assert_eq!(other.stored(), Some((3, 1)));
+}

@@ -5,9 +5,10 @@ use std::time::Duration;
 use actix::prelude::*;
 use kafka_troupe_actors::lease::{Lease, SessionEpoch};
 use kafka_troupe_actors::offset_committer::{
-    CommitError, CommitNow, CommitReset, CommitterParts, OffsetCommitter, ReadPosition,
+    CommitError, CommitNow, CommitReset, CommitSeek, CommitterParts, FlushGeneration, OffsetCommitter,
+    ReadPosition, TopicNodes,
 };
-use kafka_troupe_actors::registry::{Claim, OwnedPartition, TopicRegistry};
+use kafka_troupe_actors::registry::{Claim, OwnedPartition, Position, TopicRegistry};
 use kafka_troupe_actors::stream_queue::Credit;
 use kafka_troupe_actors::supervise::{ChildExited, ExitGuard, Slot};
 use kafka_troupe_actors::zk_session::{
@@ -108,11 +109,17 @@ impl Member {
     }
 
     pub async fn claim_appeared(&self, appeared: bool) -> Arc<OwnedPartition> {
+        self.claim_of(appeared, false).await
+    }
+
+    /// The same, knowing whether the stored offset is of an earlier topic.
+    pub async fn claim_of(&self, appeared: bool, earlier_topic: bool) -> Arc<OwnedPartition> {
         let session = self.registered.session;
         let create = CreateEphemeral { session, path: OWNER.to_owned(), data: self.thread.as_str().into() };
         let created = asked(self.session.send(create)).await.unwrap();
         assert_eq!(created, zk_session::Claim::Created { owner: self.id() });
-        let position = asked(self.committer.send(ReadPosition { partition: partition() })).await.unwrap();
+        let read = ReadPosition { partition: partition(), topics: None };
+        let position = asked(self.committer.send(read)).await.unwrap().position;
         let claim = Claim {
             topic_partition: partition(),
             generation: Generation(1),
@@ -120,7 +127,7 @@ impl Member {
             epoch: session,
             thread: self.thread.clone(),
             appeared,
-            position,
+            position: Position { earlier_topic, ..position },
         };
         let credit = Arc::new(Credit::new(2, 1 << 20));
         let claimed = Arc::new(OwnedPartition::new(claim, credit, self.lease.clone()));
@@ -128,6 +135,12 @@ impl Member {
         assert_eq!(self.zk.steps(), ["create owner", "read offset"], "a claim writes no offset");
         self.zk.begin();
         claimed
+    }
+
+    /// Reads the stored offset, and holds it against the topic.
+    pub async fn read_position(&self, topics: TopicNodes) -> Position {
+        let read = ReadPosition { partition: partition(), topics: Some(topics) };
+        asked(self.committer.send(read)).await.unwrap().position
     }
 
     /// Acknowledges up to an offset, and commits.
@@ -151,8 +164,36 @@ impl Member {
         instead_of: i64,
         offset: i64,
     ) -> Result<i64, CommitError> {
-        let reset = CommitReset { partition: claimed.clone(), instead_of, offset };
+        let reset =
+            CommitReset { partition: claimed.clone(), instead_of, topic: claimed.topic_number(), offset };
         asked(self.committer.send(reset)).await
+    }
+
+    /// Answers the claim as renewed at the offset.
+    pub async fn seek(
+        &self,
+        claimed: &Arc<OwnedPartition>,
+        offset: i64,
+    ) -> Result<Option<Arc<OwnedPartition>>, CommitError> {
+        claimed.close();
+        asked(self.committer.send(CommitSeek { claim: claimed.clone(), offset })).await
+    }
+
+    /// The claim goes on as it was, once more.
+    pub fn renew(&self, claimed: &Arc<OwnedPartition>) -> Arc<OwnedPartition> {
+        let renewed = Arc::new(claimed.renewed());
+        assert!(self.registry.renew(claimed, renewed.clone()));
+        renewed
+    }
+
+    /// Has the claim given up, when it is called.
+    pub fn retiring(&self) -> impl FnOnce() + Send + use<> {
+        let registry = self.registry.clone();
+        move || drop(registry.retire(&partition()))
+    }
+
+    pub async fn flush(&self, retired: Vec<Arc<OwnedPartition>>) {
+        asked(self.committer.send(FlushGeneration(retired))).await;
     }
 
     /// Waits for the session after the one that has ended.

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, mpsc};
 
+use kafka_troupe_actors::offset_committer::TopicNodes;
 use kafka_troupe_actors::{ConsumerHandle, ConsumerSystem};
 use kafka_troupe_proto::config::ConsumerConfig;
 
 use crate::fake_broker::{Seen, start_watched};
-use crate::member::{Other, PATIENCE};
+use crate::member::{Member, Other, PATIENCE};
 use crate::scripted::Scripted;
 use kafka_troupe_actors::testkit::MemoryZooKeeper;
 
@@ -86,4 +87,18 @@ async fn a_commit_of_the_owner_that_is_waited_for_is_seen() {
     owner.disown();
     assert_eq!(world.first_fetch().await, 77);
     member.shutdown().await;
+}
+
+/// Operators store it before a topic is made; and nothing of a later topic can be passed over by it.
+#[actix::test]
+async fn an_offset_of_0_that_is_older_than_the_topic_counts_and_any_other_does_not() {
+    for (stored, counts) in [(0, true), (1, false)] {
+        let ensemble = MemoryZooKeeper::default();
+        let other = Other::connect(&ensemble);
+        other.commit(stored);
+        other.make_with("/brokers/topics/t", r#"{"version":1,"partitions":{"0":[0]}}"#);
+        let member = Member::join(&ensemble, "a", true).await;
+        let read = member.read_position(TopicNodes::Kafka).await;
+        assert_eq!((read.offset, read.earlier_topic), (Some(stored), !counts));
+    }
 }

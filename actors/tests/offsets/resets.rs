@@ -17,7 +17,7 @@ use kafka_troupe_proto::config::OffsetReset;
 
 use crate::fake_broker::{Seen, start_watched};
 use crate::member::{Member, Other, PATIENCE, guard};
-use kafka_troupe_actors::testkit::MemoryZooKeeper;
+use kafka_troupe_actors::testkit::{MemoryZooKeeper, fetch_settings};
 
 /// Gets nothing.
 struct Stream;
@@ -100,7 +100,7 @@ async fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
 }
 
 fn largest() -> FetchSettings {
-    FetchSettings::new(ConnectOptions::new("test", Duration::from_secs(10)))
+    fetch_settings(ConnectOptions::new("test", Duration::from_secs(10)))
 }
 
 /// Has a claim fetched, by a manager that stores positions with the member's committer.
@@ -291,4 +291,75 @@ async fn a_reset_may_go_down_and_is_settled_when_its_answer_is_lost() {
         assert_eq!((made, other.stored()), (Ok(100), Some((100, 1))));
         assert_eq!(claimed.committed(), 100);
     }
+}
+
+/// It is nothing that came from others: what stands past the end of a truncated log must not stay, nor an offset of an
+/// earlier topic.
+#[actix::test]
+async fn a_commit_of_ours_whose_answer_was_lost_does_not_keep_a_new_position_from_being_stored() {
+    for remade in [false, true] {
+        let (member, other, _) = member(true).await;
+        other.commit(300);
+        let claimed = member.claim().await;
+        let (ensemble, id) = (member.zk.ensemble.clone(), member.id());
+        member.zk.before(1, move || ensemble.lose_reply(id));
+        assert!(member.commit(&claimed, 500).await.is_err());
+        assert_eq!(other.stored(), Some((500, 1)), "which we do not know");
+        if remade {
+            claimed.topic_remade();
+        }
+        assert_eq!(member.reset(&claimed, 400).await, Ok(400));
+        assert_eq!((other.stored(), claimed.acked()), (Some((400, 2)), 400));
+    }
+}
+
+#[actix::test]
+async fn a_position_made_in_the_earlier_topic_does_not_stand_in_the_later() {
+    let (member, other, _) = member(true).await;
+    let claimed = member.claim().await;
+    let (ensemble, id) = (member.zk.ensemble.clone(), member.id());
+    member.zk.before(1, move || ensemble.lose_reply(id));
+    assert!(member.reset(&claimed, 100).await.is_err());
+    claimed.topic_remade();
+    assert_eq!((member.reset(&claimed, 3).await, other.stored()), (Ok(3), Some((3, 1))));
+}
+
+#[actix::test]
+async fn a_topic_that_is_made_again_while_a_position_is_stored_needs_another() {
+    let (member, other, _) = member(true).await;
+    other.commit(50);
+    let claimed = member.claim().await;
+    claimed.topic_remade();
+    let once_more = claimed.clone();
+    member.zk.before(1, move || once_more.topic_remade());
+    assert!(matches!(member.reset(&claimed, 10).await, Err(CommitError::Store { .. })));
+    assert!(claimed.is_of_earlier_topic());
+    assert_eq!((member.reset(&claimed, 3).await, other.stored().unwrap().0), (Ok(3), 3));
+    assert!(!claimed.is_of_earlier_topic());
+}
+
+/// It is of the earlier topic, and what the stream would begin with.
+#[actix::test]
+async fn no_position_is_made_while_a_chunk_lies_in_the_mailbox_of_its_stream() {
+    let (member, other, _) = member(true).await;
+    other.commit(5);
+    let claimed = member.claim().await;
+    claimed.topic_remade();
+    let chunk = FetchedChunk::new(claimed.clone(), 5, 9, Default::default(), Vec::new());
+    let refused = member.reset(&claimed, 3).await;
+    assert!(matches!(refused, Err(CommitError::Store { .. })), "{refused:?}");
+    assert_eq!(other.stored(), Some((5, 0)));
+    drop(chunk);
+    assert_eq!(member.reset(&claimed, 3).await, Ok(3));
+}
+
+/// Whoever asks for a position of a claim that is not ours to deliver any more.
+#[actix::test]
+async fn no_position_is_stored_for_a_claim_that_is_closed() {
+    let (member, other, _) = member(true).await;
+    other.commit(500);
+    let claimed = member.claim().await;
+    claimed.close();
+    assert!(matches!(member.reset(&claimed, 3).await, Err(CommitError::Store { .. })));
+    assert_eq!(other.stored(), Some((500, 0)));
 }

@@ -1,5 +1,10 @@
 //! Whole members over ZooKeeper and brokers in memory, on a clock that stands.
 
+mod fetching;
+mod metadata_mode;
+mod remade;
+mod seeking;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct World {
     zookeeper: MemoryZooKeeper,
     brokers: MemoryBrokers,
+    /// Members find topics and brokers by `bootstrap.servers`: the ZooKeeper knows of the group alone.
+    bootstrap: bool,
 }
 
 /// Runs a test in one thread, on a paused clock, with one topic of one partition.
@@ -29,7 +36,7 @@ fn on_paused_clock(test: impl AsyncFnOnce(World)) {
         let (zookeeper, brokers) = (MemoryZooKeeper::default(), MemoryBrokers::new(1));
         brokers.register(&zookeeper);
         brokers.create_topic("orders", 1);
-        test(World { zookeeper, brokers }).await;
+        test(World { zookeeper, brokers, bootstrap: false }).await;
     });
 }
 
@@ -39,11 +46,19 @@ impl World {
     }
 
     fn builder_with(&self, id: &str, reset: &str) -> Builder {
+        self.builder_of(id, &[("auto.offset.reset", reset)])
+    }
+
+    fn builder_of(&self, id: &str, properties: &[(&str, &str)]) -> Builder {
         let config = ConsumerConfig::builder()
             .property("zookeeper.connect", "memory")
             .property("group.id", "g")
-            .property("consumer.id", id)
-            .property("auto.offset.reset", reset);
+            .property("consumer.id", id);
+        let config = match self.bootstrap {
+            true => config.property("bootstrap.servers", "broker-0:9092"),
+            false => config,
+        };
+        let config = properties.iter().fold(config, |config, (key, value)| config.property(key, value));
         ConsumerSystem::builder(config.build().expect("a configuration"))
             .connector(Arc::new(self.zookeeper.connector(id)))
             .in_memory(self.brokers.clone())
@@ -51,16 +66,34 @@ impl World {
 
     /// Who owns a partition, by the node.
     fn owner(&self, partition: i32) -> Option<String> {
-        let node = self.zookeeper.node(&format!("/consumers/g/owners/orders/{partition}"))?;
+        self.owner_of("orders", partition)
+    }
+
+    fn owner_of(&self, topic: &str, partition: i32) -> Option<String> {
+        let node = self.zookeeper.node(&format!("/consumers/g/owners/{topic}/{partition}"))?;
+        Some(String::from_utf8(node.data).expect("text"))
+    }
+
+    /// The offset of partition 0, by the node.
+    fn stored(&self) -> Option<String> {
+        let node = self.zookeeper.node("/consumers/g/offsets/orders/0")?;
         Some(String::from_utf8(node.data).expect("text"))
     }
 
     fn produce(&self, value: &str) {
-        self.brokers.append(&TopicPartition::new("orders", 0), &[value]);
+        self.produce_to("orders", 0, value);
+    }
+
+    fn produce_to(&self, topic: &str, partition: i32, value: &str) {
+        self.brokers.append(&TopicPartition::new(topic, partition), &[value]);
     }
 
     async fn pulling(&self) -> (ConsumerHandle, KafkaStream) {
-        let handle = self.builder("a").pull("orders", 1).start().await.expect("it starts");
+        self.pulling_as("a").await
+    }
+
+    async fn pulling_as(&self, id: &str) -> (ConsumerHandle, KafkaStream) {
+        let handle = self.builder(id).pull("orders", 1).start().await.expect("it starts");
         let stream = handle.streams("orders").remove(0);
         (handle, stream)
     }
