@@ -80,14 +80,14 @@
 pub use kafka_troupe_actors as actors;
 pub use kafka_troupe_proto as proto;
 
-pub use kafka_troupe_actors::consumer_system::{Builder, Commit, Metrics, Shutdown};
+pub use kafka_troupe_actors::consumer_system::{Builder, Commit, Metrics, Seek, SeekError, Shutdown};
 pub use kafka_troupe_actors::offset_committer::CommitError;
 pub use kafka_troupe_actors::rebalance_listener::{
     BeforeReleasingPartitions, BeforeStartingPartitions, OwnershipLost, ReleaseReason,
 };
 pub use kafka_troupe_actors::{
     ConsumeError, ConsumerHandle, ConsumerSystem, DecodeError, HandlerError, HandlerResult, Header,
-    KafkaStream, Record, StartError,
+    KafkaStream, Record, StartError, TimestampType,
 };
 pub use kafka_troupe_proto::TopicPartition;
 pub use kafka_troupe_proto::config::{ConsumerConfig, ConsumerConfigBuilder};

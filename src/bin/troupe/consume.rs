@@ -7,10 +7,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use futures_util::stream::select_all;
+use futures_util::stream::{SelectAll, select_all};
+use kafka_troupe::proto::zk::paths::GroupPaths;
 use kafka_troupe::{
-    Builder, ConsumerConfig, ConsumerHandle, ConsumerSystem, KafkaStream, Record, TopicFilter,
-    TopicFilterError,
+    Builder, ConsumeError, ConsumerConfig, ConsumerHandle, ConsumerSystem, KafkaStream, Record, TopicFilter,
+    TopicFilterError, TopicPartition,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
@@ -40,6 +41,9 @@ pub struct Args {
     /// End when no record has come for so long
     #[arg(long, value_name = "N")]
     timeout_ms: Option<u64>,
+    /// Step over a record that cannot be read, such as a damaged one, and say so, instead of ending with an error
+    #[arg(long)]
+    skip_message_on_error: bool,
     /// A consumer.properties file
     #[arg(long, value_name = "FILE")]
     consumer_config: Option<PathBuf>,
@@ -93,6 +97,7 @@ pub async fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let mut ends = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (output, properties) = Format::split(&args.property)?;
     let config = configure(&args, properties)?;
+    let group = config.group_id.clone();
     let builder = args.topics.subscribe(ConsumerSystem::builder(config), args.threads)?;
     let mut starting = pin!(builder.start());
     let system = tokio::select! {
@@ -106,7 +111,7 @@ pub async fn run(args: Args) -> Result<(), Box<dyn Error>> {
             return Ok(());
         }
     };
-    let printed = print(&system, &args, &output, &mut ends).await;
+    let printed = print(&system, &group, &args, &output, &mut ends).await;
     system.shutdown().await;
     printed
 }
@@ -147,12 +152,28 @@ fn configure(args: &Args, properties: Properties) -> Result<ConsumerConfig, Box<
 
 async fn print(
     system: &ConsumerHandle,
+    group: &str,
     args: &Args,
     output: &Format,
     ends: &mut Ends,
 ) -> Result<(), Box<dyn Error>> {
-    let patience = args.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
     let mut streams = select_all(args.topics.streams(system));
+    let (printed, failed) = print_from(&mut streams, system, args, output, ends).await?;
+    // the last one is handled as well
+    streams.iter_mut().for_each(KafkaStream::ack);
+    eprintln!("Processed a total of {printed} messages");
+    failed.map_or(Ok(()), |error| Err(how_to_go_on(group, &error).into()))
+}
+
+/// How many records were printed, and the one that could not be read, if that ended it.
+async fn print_from(
+    streams: &mut SelectAll<KafkaStream>,
+    system: &ConsumerHandle,
+    args: &Args,
+    output: &Format,
+    ends: &mut Ends,
+) -> Result<(u64, Option<ConsumeError>), Box<dyn Error>> {
+    let patience = args.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
     let mut printed = 0;
     while args.max_messages.is_none_or(|most| printed < most) {
         // a chunk of records that are all there must not keep a signal waiting
@@ -163,10 +184,15 @@ async fn print(
             record = timeout(patience, streams.next()) => record,
         };
         match record {
-            Ok(Some(record)) => {
-                print_record(&record?, output)?;
+            Ok(Some(Ok(record))) => {
+                print_record(&record, output)?;
                 printed += 1;
             }
+            Ok(Some(Err(error))) if args.skip_message_on_error => {
+                eprintln!("{error}; stepping over it");
+                system.seek(&error.topic, error.partition, error.resume_at).await?;
+            }
+            Ok(Some(Err(error))) => return Ok((printed, Some(error))),
             Ok(None) => break,
             Err(_) => {
                 eprintln!("No record for {patience:?}.");
@@ -174,10 +200,16 @@ async fn print(
             }
         }
     }
-    // the last one is handled as well
-    streams.iter_mut().for_each(KafkaStream::ack);
-    eprintln!("Processed a total of {printed} messages");
-    Ok(())
+    Ok((printed, None))
+}
+
+fn how_to_go_on(group: &str, error: &ConsumeError) -> String {
+    let ConsumeError { topic, partition, offset, resume_at, why, .. } = error;
+    let path = GroupPaths::new(group).offset(&TopicPartition::new(topic.as_str(), *partition));
+    format!(
+        "cannot read {topic}-{partition} at offset {offset}: {why}; to step over it, consume with \
+         --skip-message-on-error, or set {path} to {resume_at} while no member of the group runs"
+    )
 }
 
 /// What is committed is what was printed: a line is out before its record is acknowledged.
