@@ -53,7 +53,7 @@ fn b10_b_a_broker_that_is_missing_is_waited_for(version: KafkaVersion) {
     cluster.produce("brokerless", numbered(100)).unwrap();
     cluster.broker(0).stop().unwrap();
     let member = group.join("m", 1, &[]);
-    member.wait_for_log(&["WARN", "no brokers are registered in ZooKeeper"]);
+    member.wait_for_log(&["WARN", "no broker in /brokers/ids can be used"]);
     check_idle(&member);
     cluster.broker(0).restart().unwrap();
     group.wait_for_all();

@@ -8,10 +8,17 @@
 //! - [`rebalances`], [`brokers`]: cases that people met in the field.
 //! - [`listener`]: the application is asked before partitions go and before they start.
 //! - [`mixed`]: one group of ours and the old Scala consumer.
+//! - [`mixed_old`]: the same on brokers of 0.8.2.2.
 //! - [`interleavings`], [`grown`]: two of these cases, at length.
 //! - [`peers`]: other members that have given up or plan differently.
 //! - [`systems`]: whole members in this process; the panic of each of their actors.
 //! - [`handlers`], [`streams`]: how records come to their consumer, and when they count as handled.
+//! - [`generations`]: brokers of every generation, and an upgrade from one to another.
+//! - [`damage`]: records that cannot be read, and the way past them.
+//! - [`transactions`]: what is committed, aborted and open.
+//! - [`bootstrap`]: topics and leaders by `bootstrap.servers`, of brokers with and without ZooKeeper.
+//! - [`oversize`], [`formats`], [`codecs`], [`bare_snappy`], [`remade`], [`registrations`], [`throttled`], [`racks`]:
+//!   what brokers do and hold, case by case.
 //! - [`filters`], [`added`]: which topics, by filter or name, from the start or later.
 //! - [`znodes`]: what stands in ZooKeeper, byte by byte.
 //! - [`bad_input`]: what is wrong outside.
@@ -22,10 +29,16 @@
 
 mod added;
 mod bad_input;
+mod bare_snappy;
+mod bootstrap;
 mod brokers;
+mod codecs;
+mod damage;
 mod ensemble;
 mod faults;
 mod filters;
+mod formats;
+mod generations;
 mod group;
 mod grown;
 mod handlers;
@@ -34,9 +47,16 @@ mod interleavings;
 mod kept;
 mod listener;
 mod mixed;
+mod mixed_old;
+mod oversize;
 mod peers;
+mod racks;
 mod rebalances;
+mod registrations;
+mod remade;
 mod streams;
 mod support;
 mod systems;
+mod throttled;
+mod transactions;
 mod znodes;

@@ -177,7 +177,7 @@ fn b07_a_scala_member_gets_its_share_though_a_handler_blocks() {
 
 /// Every partition flows, with whomever it is: each offset grows.
 #[track_caller]
-fn wait_for_commits(group: &Group<'_>) {
+pub fn wait_for_commits(group: &Group<'_>) {
     let before = group.zookeeper().committed(&group.name);
     until("a commit of each partition", || {
         let now = group.zookeeper().committed(&group.name);
@@ -189,10 +189,10 @@ fn wait_for_commits(group: &Group<'_>) {
 }
 
 /// What a member has delivered, in order: partition and offset.
-type Places = [(i32, i64)];
+pub type Places = [(i32, i64)];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
     /// Begins where the group has committed, and commits all that it has delivered before it lets go.
     Ours,
     /// As ours, but had no time to commit its last.
@@ -202,7 +202,7 @@ enum Kind {
     Scala,
 }
 
-fn of_member(history: &History, member: &str) -> Vec<(i32, i64)> {
+pub fn of_member(history: &History, member: &str) -> Vec<(i32, i64)> {
     let its = history.deliveries.iter().filter(|delivery| delivery.member == member);
     its.map(|delivery| (delivery.partition, delivery.offset)).collect()
 }
@@ -210,7 +210,7 @@ fn of_member(history: &History, member: &str) -> Vec<(i32, i64)> {
 /// The member has delivered all of its turns and nothing else: each partition from where its turn began to where the
 /// next member's begins.
 #[track_caller]
-fn check_turns(zookeeper: &GroupHistory, topic: &str, member: &str, kind: Kind, delivered: &Places) {
+pub fn check_turns(zookeeper: &GroupHistory, topic: &str, member: &str, kind: Kind, delivered: &Places) {
     for partition in 0..12 {
         let tenures: Vec<&Tenure> =
             zookeeper.tenures.iter().filter(|tenure| tenure.partition == partition).collect();

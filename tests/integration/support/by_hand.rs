@@ -31,6 +31,30 @@ impl ByHand {
         self.create(&format!("ids/{consumer}"), &record, CreateMode::Ephemeral).await;
     }
 
+    /// As [`connect`](Self::connect), for nodes that are no group's.
+    pub async fn of_all(cluster: &Cluster) -> Self {
+        Self { root: String::new(), ..Self::connect(cluster, "").await }
+    }
+
+    /// Makes a node for good, and those above it; the path is relative.
+    pub async fn make(&self, path: &str, data: &str) {
+        self.create(path, data, CreateMode::Persistent).await;
+    }
+
+    /// Tells brokers that the configuration of an entity, such as `topics/orders`, has changed to this.
+    pub async fn configure(&self, entity: &str, config: &str) {
+        let (path, data) = (format!("/config/{entity}"), format!(r#"{{"version":1,"config":{{{config}}}}}"#));
+        match self.node(&path, &data, CreateMode::Persistent).await {
+            Err(ZkError::NodeExists) => {
+                self.client.set_data(&path, data.into(), None).await.expect("it is set");
+            }
+            made => drop(made.unwrap_or_else(|error| panic!("{path}: {error}"))),
+        }
+        let notice = format!(r#"{{"version":2,"entity_path":"{entity}"}}"#);
+        let path = "/config/changes/config_change_";
+        self.node(path, &notice, CreateMode::PersistentSequential).await.expect("brokers can be told");
+    }
+
     async fn create(&self, path: &str, data: &str, mode: CreateMode) {
         let path = format!("{}/{path}", self.root);
         for (end, _) in path.match_indices('/').skip(1) {

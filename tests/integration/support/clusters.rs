@@ -10,10 +10,20 @@ pub const CHROOT: &str = "/kafka";
 /// A version with the ZooKeeper that it brings.
 pub fn builder(version: KafkaVersion) -> ClusterBuilder {
     let zookeeper = match version {
-        KafkaVersion::V1_1_1 => ZooKeeperVersion::V3_4_10,
+        old if old <= KafkaVersion::V1_1_1 => ZooKeeperVersion::V3_4_10,
         _ => ZooKeeperVersion::V3_8_4,
     };
     Cluster::builder().kafka(version).zookeeper(zookeeper).chroot(CHROOT)
+}
+
+/// The properties by which a member finds a cluster's brokers: none where they are in its ZooKeeper.
+pub fn reached_by(cluster: &Cluster) -> Vec<String> {
+    match cluster.broker(0).version().is_kraft() {
+        true => {
+            vec![format!("bootstrap.servers={}", cluster.bootstrap()), "metadata.max.age.ms=500".to_owned()]
+        }
+        false => Vec::new(),
+    }
 }
 
 /// As [`builder`], with three ZooKeeper servers. The broker's session outlives every fault.
@@ -23,13 +33,10 @@ pub fn ensemble(version: KafkaVersion) -> ClusterBuilder {
 
 /// The version's cluster, which all tests share: each takes topics and groups of its own. It ends with the process.
 pub fn shared(version: KafkaVersion) -> &'static Cluster {
-    static OLD: OnceLock<Cluster> = OnceLock::new();
-    static NEW: OnceLock<Cluster> = OnceLock::new();
-    let cluster = match version {
-        KafkaVersion::V1_1_1 => &OLD,
-        _ => &NEW,
-    };
-    cluster.get_or_init(|| builder(version).start().expect("a cluster starts"))
+    static SHARED: [OnceLock<Cluster>; KafkaVersion::ALL.len()] =
+        [const { OnceLock::new() }; KafkaVersion::ALL.len()];
+    let index = KafkaVersion::ALL.iter().position(|it| *it == version).expect("it is one of all");
+    SHARED[index].get_or_init(|| builder(version).start().expect("a cluster starts"))
 }
 
 /// Makes a test of each function for each version: `v1_1_1::name` and `v3_9_1::name`.

@@ -105,6 +105,13 @@ impl<'a> Group<'a> {
         History { topic: self.name.clone(), deliveries: deliveries.collect() }
     }
 
+    /// The values of what all members have printed so far.
+    pub fn values(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.output()).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| line.split('\t').nth(2).expect("a value").to_owned()).collect()
+    }
+
     /// The registration of a member.
     pub fn registration(&self, member: &str) -> Node {
         let zookeeper = self.zookeeper();

@@ -50,7 +50,9 @@ impl Load {
     ) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         // of all brokers, for the one that runs may be restarted
-        let (client, topic, end) = (Client::new(cluster.bootstrap()), topic.to_owned(), Arc::clone(&ended));
+        let client = Client::new(cluster.bootstrap())
+            .of_version(cluster.broker(0).version(), cluster.zookeeper_connect());
+        let (topic, end) = (topic.to_owned(), Arc::clone(&ended));
         let thread = std::thread::spawn(move || {
             let mut produced = 0;
             while !end.load(Ordering::Relaxed) {

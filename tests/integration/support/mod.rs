@@ -7,6 +7,7 @@ pub mod history;
 pub mod listener;
 pub mod load;
 pub mod member;
+pub mod records;
 pub mod scala;
 pub mod system;
 pub mod wait;
