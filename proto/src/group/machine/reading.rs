@@ -7,8 +7,8 @@ use super::{Asked, Effect, GroupSnapshot, Holding, Machine, Phase, Progress, Rea
 use crate::TopicPartition;
 
 /// Only ZooKeeper tells of none: Metadata without brokers is no answer.
-const NO_BROKERS: &str = "no broker in /brokers/ids can be used: none is registered, or none has a PLAINTEXT listener \
-                          (see the warnings)";
+const NO_BROKERS: &str = "no broker in /brokers/ids can be used: none is registered (those without ZooKeeper are named in \
+    bootstrap.servers), or none has a PLAINTEXT listener (see the warnings)";
 
 impl Machine {
     /// Begins a new generation. Claims still in flight are settled before its snapshot is acted on (rule 3).
