@@ -6,6 +6,7 @@
 
 pub mod config;
 pub mod group;
+pub mod java;
 pub mod kafka;
 pub mod schemas;
 mod topic_partition;

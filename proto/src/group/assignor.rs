@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::GroupSnapshot;
 use crate::TopicPartition;
 use crate::config::{AssignmentStrategy, ConsumerConfig, RoundRobinPeers};
+use crate::java::java_hash;
 use crate::zk::ConsumerThreadId;
 
 /// `partition.assignment.strategy`. It is not recorded in ZooKeeper: every member of a group must be
@@ -123,11 +124,6 @@ pub(super) fn refused_before_0_10_2(snapshot: &GroupSnapshot) -> bool {
     let mut threads: Vec<_> = topics.iter().map(|topic| snapshot.threads(topic)).collect();
     threads.dedup();
     threads.len() != 1
-}
-
-/// `String.hashCode` of Java: over UTF-16 code units, wrapping at 32 bits.
-pub fn java_hash(text: &str) -> i32 {
-    text.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! | [`error_code`] | broker error codes and what each asks of us ([`error_code::Disposition`]) |
 //! | [`api_versions`], [`metadata`], [`list_offsets`], [`fetch`], [`find_coordinator`], [`offset_commit`], [`offset_fetch`], [`offset_for_leader_epoch`], [`list_groups`], [`describe_groups`], [`delete_groups`], [`sasl`], [`produce`] | one file per API |
 //! | [`records`] | record batches (magic 2) and message sets (magic 0 and 1): lazily walked, and written |
+//! | [`offsets_topic`] | the records of `__consumer_offsets`, and where a group's lie |
 //! | [`compression`] | gzip, snappy, lz4 and zstd into reused, bounded buffers |
 //!
 //! # Non-obvious
@@ -41,6 +42,7 @@ pub mod metadata;
 pub mod offset_commit;
 pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
+pub mod offsets_topic;
 pub mod produce;
 pub mod records;
 pub mod sasl;

@@ -1,8 +1,10 @@
 //! What a peer sends cannot make us take memory beyond the bytes that came and a stated limit, nor panic, nor loop:
-//! arbitrary bytes, and each byte of valid messages changed, for every response decoder and for record sets.
+//! arbitrary bytes, and each byte of valid messages changed, for every response decoder, for record
+//! sets and for the records of the offsets topic.
 //!
 //! Counted by an allocator, without what zstd takes in C (see `compression`'s own tests).
 
+mod offsets_topic;
 #[cfg(all(feature = "gzip", feature = "lz4", feature = "snappy", feature = "zstd"))]
 mod records;
 mod responses;

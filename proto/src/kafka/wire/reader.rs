@@ -126,6 +126,15 @@ impl<B: AsRef<[u8]>> Reader<B> {
 
     /// Passes over the tagged fields that end each struct of a flexible message; does nothing in others.
     pub fn tagged_fields(&mut self, what: &'static str) -> Read<()> {
+        self.each_tagged_field(what, |_, _| ())
+    }
+
+    /// Tells the tag of each tagged field, and where in the frame it lies.
+    fn each_tagged_field(
+        &mut self,
+        what: &'static str,
+        mut told: impl FnMut(usize, Range<usize>),
+    ) -> Read<()> {
         if !self.flexible {
             return Ok(());
         }
@@ -135,9 +144,10 @@ impl<B: AsRef<[u8]>> Reader<B> {
             return Err(WireError { what, at, problem: WireProblem::Count { count, left } });
         }
         for _ in 0..count {
-            let _tag = self.unsigned(what)?;
+            let tag = self.unsigned(what)?;
             let size = self.unsigned(what)?;
-            self.advance(what, size)?;
+            let start = self.advance(what, size)?;
+            told(tag, start..start + size);
         }
         Ok(())
     }
@@ -233,5 +243,16 @@ impl Reader<Bytes> {
         let at = self.at;
         let length = self.length(what, |r| r.i32(what).map(i64::from))?;
         Ok(self.sized(what, at, length)?.map(|range| self.frame.slice(range)))
+    }
+
+    /// As [`Self::tagged_fields`], but answers the field with this tag, as a slice of the frame.
+    pub fn tagged_field(&mut self, what: &'static str, tag: usize) -> Read<Option<Bytes>> {
+        let mut found = None;
+        self.each_tagged_field(what, |its, range| {
+            if its == tag {
+                found = Some(range);
+            }
+        })?;
+        Ok(found.map(|range| self.frame.slice(range)))
     }
 }
