@@ -40,9 +40,78 @@ pub fn resolve(
     }
 }
 
+/// Why an offset that somebody asked for is not committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Offsets begin at 0.
+    Negative,
+    /// A larger one is stored.
+    Backwards,
+    /// It would pass over records that were not handed over yet.
+    NotDelivered,
+}
+
+/// Whether an offset that somebody asked for may be committed, where `stored` is stored and `delivered` is the next to
+/// hand over; either is negative when there is none.
+///
+/// # Errors
+/// [`Refusal`]: why not.
+pub fn may_commit(offset: i64, stored: i64, delivered: i64) -> Result<(), Refusal> {
+    match offset {
+        ..0 => Err(Refusal::Negative),
+        _ if offset < stored => Err(Refusal::Backwards),
+        _ if offset > delivered => Err(Refusal::NotDelivered),
+        _ => Ok(()),
+    }
+}
+
+/// What a commit of `offset` writes to an offset node that holds `stored` (negative when there is none): nothing when
+/// it is not ahead, unless the node may hold a seek that is to be taken back (`takes_back`); never less than `stored`.
+pub fn to_write(offset: i64, stored: i64, takes_back: bool) -> Option<i64> {
+    let is_needed = offset >= 0 && (offset > stored || takes_back);
+    // an explicit commit may be ahead, and is not what is taken back
+    is_needed.then(|| offset.max(stored))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_offset_is_committed_between_what_is_stored_and_what_was_delivered() {
+        for (offset, stored, delivered, outcome) in [
+            (-1, -1, 9, Err(Refusal::Negative)),
+            (-2, 5, -1, Err(Refusal::Negative)),
+            (4, 5, 9, Err(Refusal::Backwards)),
+            (4, 5, -1, Err(Refusal::Backwards)),
+            (5, 5, 9, Ok(())),
+            (9, 5, 9, Ok(())),
+            (0, -1, 0, Ok(())),
+            (10, 5, 9, Err(Refusal::NotDelivered)),
+            (0, -1, -1, Err(Refusal::NotDelivered)),
+        ] {
+            let at = format!("{offset} of {stored}..={delivered}");
+            assert_eq!(may_commit(offset, stored, delivered), outcome, "{at}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_ahead_is_written_unless_a_seek_is_taken_back() {
+        for (offset, stored, takes_back, written) in [
+            (-1, -1, false, None),
+            (-1, 5, true, None),
+            (0, -1, false, Some(0)),
+            (6, 5, false, Some(6)),
+            (5, 5, false, None),
+            (4, 5, false, None),
+            (5, 5, true, Some(5)),
+            (4, 5, true, Some(5)),
+            (6, 5, true, Some(6)),
+        ] {
+            let at = format!("{offset} over {stored}, takes back: {takes_back}");
+            assert_eq!(to_write(offset, stored, takes_back), written, "{at}");
+        }
+    }
 
     fn owner(session: i64, thread: &str) -> Owner {
         Owner { session: SessionNumber(session), thread: thread.to_owned() }

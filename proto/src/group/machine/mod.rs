@@ -194,6 +194,11 @@ impl Machine {
         self.waiting.contains_key(partition)
     }
 
+    /// Whether this partition's owner node is ours or may be.
+    pub fn holds(&self, partition: &TopicPartition) -> bool {
+        self.held.contains_key(partition)
+    }
+
     /// Every partition whose owner node is ours or may be.
     pub fn held(&self) -> impl Iterator<Item = &TopicPartition> {
         self.held.keys()
