@@ -209,8 +209,7 @@ fn takes_a_consumer_properties_file(cluster: &Cluster) {
     let ended = Troupe::run(&[&arguments[..], &printing, &more].concat()).end();
     assert_eq!(
         ended.said(),
-        "Property num.consumer.fetchers is not acted on yet: there is one connection per broker\n\
-         Property socket.receive.buffer.bytes is not acted on: the operating system sizes the receive buffer\n\
+        "Property socket.receive.buffer.bytes is not acted on: the operating system sizes the receive buffer\n\
          Property key.deserializer is not valid\n\
          Property zk.connect is not valid: it is a name of Kafka 0.7, use zookeeper.connect\n\
          Processed a total of 6 messages\n"

@@ -72,9 +72,6 @@ fn what_is_missing_or_not_there_yet() {
         refusal(&["--group", "refused", "--topic", "t"]),
         "missing required property `zookeeper.connect`"
     );
-    let stored = ["--group", "refused", "--property", "offsets.storage=kafka"];
-    let line = refusal(&[&zookeeper[..], &stored].concat());
-    assert_eq!(line, "offsets.storage: offsets are stored in ZooKeeper only; set it to zookeeper");
     let file = ["--group", "refused", "--consumer-config", "no/such.properties"];
     let line = refusal(&[&zookeeper[..], &file].concat());
     assert!(line.starts_with("no/such.properties: "), "{line}");

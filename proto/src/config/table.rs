@@ -51,35 +51,31 @@ declare! {
         }
         offsets_storage: OffsetsStorage {
             "offsets.storage", "zookeeper or kafka", default "zookeeper";
-            "Where offsets are committed. Only in ZooKeeper are commits fenced against a member that lost the partition; Kafka takes many commits more cheaply."
+            "Where offsets are committed. Only in ZooKeeper are commits fenced against a member that lost the partition. Kafka takes many commits more cheaply, and is told all of them each time, for brokers drop what was not committed for offsets.retention.minutes. It needs brokers from 0.8.2 (from 0.9 where members of the old consumer from 0.9 are in the group)."
         }
         dual_commit_enabled: bool {
-            "dual.commit.enabled", "true or false", default "true if offsets.storage is kafka" => offsets_storage == OffsetsStorage::Kafka,
-            not_yet "offsets are committed to ZooKeeper only";
-            "With offsets.storage=kafka, commits to ZooKeeper as well, for members that still read there. Ignored otherwise."
+            "dual.commit.enabled", "true or false", default "true if offsets.storage is kafka" => offsets_storage == OffsetsStorage::Kafka;
+            "With offsets.storage=kafka, commits to ZooKeeper as well, for members that still read there, and reads the larger of both. ZooKeeper goes first: who finds there that it has lost a partition commits it nowhere (what ZooKeeper has already is not written there, and refreshed in Kafka unchecked). Ignored with offsets.storage=zookeeper."
         }
         auto_commit_enable: bool {
             "auto.commit.enable", "true or false", default "true";
-            "Commits acknowledged offsets from time to time. If false, only your own commits, and those of a rebalance and the end."
+            "Commits acknowledged offsets from time to time, when a partition is released, and at the end. If false, only your own commits and those of Builder::commit_after."
         }
         auto_commit_interval: Duration {
             "auto.commit.interval.ms", "milliseconds", default "60000", check checks::millis::<1>;
             "Time between automatic commits. Short: less is delivered again after a crash. Long: fewer writes."
         }
         offsets_commit_max_retries: u32 {
-            "offsets.commit.max.retries", "count", default "5", check checks::at_least::<0>,
-            not_yet "a commit that failed is tried again by the next one";
-            "How often a commit that failed is tried again."
+            "offsets.commit.max.retries", "count", default "5", check checks::at_least::<0>;
+            "With offsets.storage=kafka, how often a commit, or a read of committed offsets, that failed is tried again before it is reported as failed; the next one tries anew. While a partition is released, until troupe.drain.timeout.ms is over. ZooKeeper's are tried again by the next commit."
         }
         offsets_channel_backoff: Duration {
-            "offsets.channel.backoff.ms", "milliseconds", default "1000", check checks::millis::<1>,
-            not_yet "no offsets are stored in Kafka";
-            "Pause before a commit, or a read of committed offsets, is tried again."
+            "offsets.channel.backoff.ms", "milliseconds", default "1000", check checks::millis::<1>;
+            "With offsets.storage=kafka, the pause before a commit, or a read of committed offsets, is tried again, and before the group's coordinator is looked up again."
         }
         offsets_channel_socket_timeout: Duration {
-            "offsets.channel.socket.timeout.ms", "milliseconds", default "10000", check checks::millis::<1>,
-            not_yet "no offsets are stored in Kafka";
-            "How long the coordinator may take to answer, with offsets.storage=kafka."
+            "offsets.channel.socket.timeout.ms", "milliseconds", default "10000", check checks::millis::<1>;
+            "With offsets.storage=kafka, how long connecting to the group's coordinator, and its answer, may take. A commit has no longer than the session's lease (at most two thirds of zookeeper.session.timeout.ms), for afterwards the partition may be another member's. A release waits that long for the answer to a commit that is under way: short, where others should not wait."
         }
         partition_assignment_strategy: AssignmentStrategy {
             "partition.assignment.strategy", "range or roundrobin", default "range";
@@ -151,9 +147,8 @@ declare! {
             "How long connecting to a broker, and its answer, may take. Must not be less than fetch.wait.max.ms."
         }
         num_consumer_fetchers: u32 {
-            "num.consumer.fetchers", "count", default "1", check checks::at_least::<1>,
-            not_yet "there is one connection per broker";
-            "Connections to fetch by, per broker. More may use a fast network better, at the price of more requests."
+            "num.consumer.fetchers", "count", default "1", check checks::at_least::<1>;
+            "Connections to fetch by, per broker; each has its share of the partitions, the same as the old consumer's. More may use a fast network better, at the price of more requests."
         }
         fetch_message_max_bytes: u32 {
             "fetch.message.max.bytes", "bytes", default "1048576", check checks::at_least::<1>;

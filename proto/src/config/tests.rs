@@ -220,15 +220,13 @@ fn properties_without_effect_are_reported_by_name() {
 fn properties_without_effect_yet_are_reported_with_what_happens_meanwhile() {
     let report = |text: &str| notices(text).join("\n");
     assert_eq!(
-        report("num.consumer.fetchers=4\nnum.consumer.fetchers=2"),
-        "Property num.consumer.fetchers is not acted on yet: there is one connection per broker"
+        report("consumer.timeout.ms=4\nconsumer.timeout.ms=2"),
+        "Property consumer.timeout.ms is not acted on yet: a stream waits for records without end"
     );
-    for key in ["consumer.timeout.ms", "offsets.commit.max.retries", "offsets.channel.backoff.ms"] {
-        assert!(report(&format!("{key}=7")).starts_with(&format!("Property {key} is not acted on yet: ")));
-    }
     let builder = ConsumerConfig::builder().zookeeper_connect("zk").group_id("g");
-    let typed = builder.num_consumer_fetchers(4).build_with_report().unwrap();
-    assert_eq!((typed.report[0].key(), typed.config.num_consumer_fetchers), ("num.consumer.fetchers", 4));
+    let typed = builder.consumer_timeout(Duration::from_millis(4)).build_with_report().unwrap();
+    assert_eq!(typed.report[0].key(), "consumer.timeout.ms");
+    assert_eq!(typed.config.consumer_timeout, Some(Duration::from_millis(4)));
 }
 
 #[test]
