@@ -15,11 +15,13 @@ pub struct ConnectionError {
     pub address: String,
     /// What went wrong.
     pub problem: ConnectionProblem,
+    /// The connection was closed without a byte of an answer: it may have been closed before the request came.
+    pub(crate) unanswered: bool,
 }
 
 impl ConnectionError {
-    pub(super) fn new(address: &str, problem: ConnectionProblem) -> Self {
-        Self { address: address.to_owned(), problem }
+    pub(crate) fn new(address: &str, problem: ConnectionProblem) -> Self {
+        Self { address: address.to_owned(), problem, unanswered: false }
     }
 }
 
@@ -74,7 +76,7 @@ pub enum ConnectionProblem {
 
 impl ConnectionProblem {
     /// The broker, or something on the way, ended the connection.
-    pub(super) fn is_hang_up(&self) -> bool {
+    pub(crate) fn is_hang_up(&self) -> bool {
         use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         match self {
             Self::Closed => true,

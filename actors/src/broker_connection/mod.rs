@@ -82,6 +82,8 @@ pub struct BrokerConnection {
     next_correlation_id: i32,
     /// We are throttled: the broker reads nothing before then.
     deaf_until: Option<Instant>,
+    /// Something has come since the last request.
+    heard: bool,
     /// The last request's bytes, for the next.
     request: BytesMut,
     record_buffers: RecordBuffers,
@@ -108,6 +110,7 @@ impl BrokerConnection {
             versions: ApiVersions::default(),
             next_correlation_id: 0,
             deaf_until: None,
+            heard: false,
             request: BytesMut::new(),
             record_buffers: RecordBuffers::default(),
         })
@@ -177,6 +180,7 @@ impl BrokerConnection {
         }
         let id = self.next_correlation_id;
         self.next_correlation_id = id.wrapping_add(1);
+        self.heard = false;
         let mut out = std::mem::take(&mut self.request);
         out.clear();
         let out = frame::encode_request_into(out, request, version, id, &self.options.client_id)?;
@@ -225,13 +229,17 @@ impl BrokerConnection {
         let read = self.stream.read_buf(&mut room);
         match within(self.options.socket_timeout, "for a response", read).await? {
             0 => Err(ConnectionProblem::Closed),
-            _ => Ok(()),
+            _ => {
+                self.heard = true;
+                Ok(())
+            }
         }
     }
 
     fn error(&self, problem: ConnectionProblem) -> ConnectionError {
         self.options.old_brokers.doubt(&self.address);
-        ConnectionError::new(&self.address, problem)
+        let unanswered = !self.heard && problem.is_hang_up();
+        ConnectionError { unanswered, ..ConnectionError::new(&self.address, problem) }
     }
 }
 

@@ -9,6 +9,11 @@ use super::*;
 
 /// A server that answers each request of one connection with the next of `answers`, then stays silent.
 async fn server(answers: Vec<Vec<u8>>) -> SocketAddr {
+    serve(answers, true).await
+}
+
+/// As [`server`]; or closes the connection then.
+async fn serve(answers: Vec<Vec<u8>>, stays: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("its address");
     tokio::spawn(async move {
@@ -23,7 +28,7 @@ async fn server(answers: Vec<Vec<u8>>) -> SocketAddr {
             }
         }
         // until the client hangs up
-        tokio::io::copy(&mut socket, &mut tokio::io::sink()).await
+        if stays { tokio::io::copy(&mut socket, &mut tokio::io::sink()).await } else { Ok(0) }
     });
     address
 }
@@ -156,4 +161,16 @@ async fn a_request_the_broker_does_not_know_is_not_sent() {
     let error = connection.call(&MetadataRequest::default()).await.expect_err("unknown");
     let told = format!("no common version of MetadataRequest: we speak {}", MetadataRequest::VERSIONS);
     assert!(error.to_string().contains(&told), "{error}");
+}
+
+#[tokio::test]
+async fn a_connection_that_is_closed_before_a_byte_of_an_answer_is_told_from_one_that_breaks_off() {
+    for (answers, unanswered) in [(vec![versions()], true), (vec![versions(), vec![0, 0]], false)] {
+        let mut connection = connect(serve(answers, false).await, 5_000).await.expect("a broker");
+        let error = connection.fetch(&fetch_request()).await.expect_err("it hangs up");
+        assert!(error.problem.is_hang_up() && error.unanswered == unanswered, "{error:?}");
+    }
+    let mut silent = connect(server(vec![versions()]).await, 200).await.expect("a broker");
+    let error = silent.fetch(&fetch_request()).await.expect_err("it is silent");
+    assert!(!error.unanswered, "{error:?}");
 }

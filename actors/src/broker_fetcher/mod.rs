@@ -1,31 +1,35 @@
-//! # BrokerFetcher: the fetch loop of one broker
+//! # BrokerFetcher: a fetch loop of one broker
 //!
-//! Asks one broker for the records of the partitions that it leads, or follows in our rack, and sends them on as
-//! chunks: one message per partition and response. One request is in flight; the next is sent as soon as the response
-//! is split, before anything is decoded (that happens where the user's code runs).
+//! Asks one broker for the records of partitions that it leads, or follows in our rack, and sends them on as chunks: one
+//! message per partition and response. A broker has `num.consumer.fetchers` of these, each with a connection and
+//! partitions of its own. One request is in flight; the next is sent as soon as the response is split, before anything
+//! is decoded (that happens where the user's code runs).
 //!
 //! *Mailbox*: requests [`AddPartitions`], [`NameNoReplica`], [`RemovePartitions`], [`Stop`]; event
 //! [`CreditGranted`].
 //!
 //! *State*: the partitions in their rotation (`rotation.rs` decides what the next fetch asks for and what a response
-//! means), what the broker remembers of that (`session.rs`), the connection while no request is in flight, counters.
+//! means), what the broker remembers of that (`session.rs`), the connection while no request is in flight, what is
+//! asked for (`budget.rs`), counters.
 //!
 //! *Supervision*: a partition that fails, or all of them when a request fails, goes back to the manager, which waits,
-//! finds the leader and adds it again, perhaps here; so there is no retry and no backoff in this actor. A panic
-//! reaches the manager as `ChildExited`.
+//! finds the leader and adds it again, perhaps here; so there is no retry and no backoff in this actor, but for one: a
+//! connection that was closed while it was at rest is opened anew. A panic reaches the manager as `ChildExited`.
 //!
 //! *Talks to*: the broker; the streams ([`FetchedChunk`](crate::stream_queue::FetchedChunk)); the
 //! [`FetcherManager`](crate::fetcher_manager::FetcherManager) ([`PartitionsFailed`], [`ReplicaPreferred`]).
 //!
 //! # Flow
 //! A partition is asked for only while its stream has room; one that has none is left out, so that it stops nobody
-//! else. When none has room the fetcher rests, without a timer, until a stream says that it has.
+//! else. When none has room the fetcher rests, without a timer, until a stream says that it has. Brokers close
+//! connections on which nothing has come for a while (`connections.max.idle.ms`); the next request shows it.
 //!
 //! Before Fetch 3 (0.10.1) a response has no limit, and a batch larger than a partition's fetch comes cut off: then
 //! only as many partitions are asked for as fit in, in turn; and the batch is asked for with more, as far as
 //! `troupe.fetch.message.max.bytes.limit` allows, or else its partition goes back to the manager for [`OVERSIZE_REST`]:
 //! nothing is skipped, and it goes on when retention has removed the batch.
 
+mod budget;
 mod fetch;
 mod rotation;
 mod session;
@@ -47,6 +51,8 @@ use crate::fetcher_manager::{
 };
 use crate::stream_queue::{Credit, CreditGranted};
 use crate::supervise::ExitGuard;
+use budget::Asked;
+pub use budget::Budget;
 use fetch::{Fetched, dial, fetch, limits_whole};
 use kafka_troupe_proto::kafka::fetch::FetchRequest;
 use rotation::{Plan, Rotation, Wanted};
@@ -84,9 +90,11 @@ pub struct RemovePartitions(pub Vec<TopicPartition>);
 #[rtype(result = "()")]
 pub struct Stop;
 
-/// The fetch loop of one broker.
+/// One of the fetch loops of one broker.
 pub struct BrokerFetcher {
     broker: BrokerAddress,
+    /// Which of the broker's fetchers it is, for the log.
+    index: u32,
     settings: Arc<FetchSettings>,
     manager: Manager,
     /// Tells the manager when we are gone without having been told to.
@@ -101,6 +109,10 @@ pub struct BrokerFetcher {
     rackless_until: Option<Instant>,
     /// A dial or a request is in flight, or a pause after one.
     busy: bool,
+    /// What the request in flight asks for.
+    asked: Option<Asked>,
+    /// There was a time without a request since the last answer, in which the broker may have closed the connection.
+    was_at_rest: bool,
 }
 
 /// Gets partitions back.
@@ -119,25 +131,31 @@ impl From<Addr<crate::fetcher_manager::FetcherManager>> for Manager {
 }
 
 impl BrokerFetcher {
-    /// A fetcher without partitions; it dials when it gets some.
+    /// A fetcher without partitions; it dials when it gets some. `index`: which of the broker's it is; they share
+    /// `budget`.
     pub fn new(
         broker: BrokerAddress,
+        index: u32,
         settings: Arc<FetchSettings>,
         manager: Manager,
         guard: ExitGuard,
         stats: Arc<FetcherStats>,
+        budget: Arc<Budget>,
     ) -> Self {
         Self {
             broker,
+            index,
             settings,
             manager,
             guard,
             stats,
-            rotation: Rotation::default(),
+            rotation: Rotation::new(budget),
             session: FetchSession::default(),
             connection: None,
             rackless_until: None,
             busy: false,
+            asked: None,
+            was_at_rest: false,
         }
     }
 
@@ -149,8 +167,11 @@ impl BrokerFetcher {
         }
         let limits_whole = self.connection.as_ref().is_none_or(limits_whole);
         match self.rotation.plan(&self.settings, limits_whole) {
-            Plan::Rest => {}
-            Plan::Full(credits) => Self::wait_for_room(&credits, ctx),
+            Plan::Rest => self.was_at_rest = true,
+            Plan::Full(credits) => {
+                self.was_at_rest = true;
+                Self::wait_for_room(&credits, ctx);
+            }
             Plan::Ask(wanted) => {
                 self.busy = true;
                 match self.connection.take() {
@@ -171,6 +192,7 @@ impl BrokerFetcher {
             act.busy = false;
             match dialled {
                 Ok(connection) => {
+                    act.was_at_rest = false;
                     act.session.renew();
                     act.connection = Some(connection);
                     act.fetch_next(ctx);
@@ -181,11 +203,12 @@ impl BrokerFetcher {
     }
 
     fn request(&mut self, wanted: Wanted) -> FetchRequest {
-        let asked = self.session.ask(&wanted.partitions);
+        let (asked, max_bytes) = (self.session.ask(&wanted.partitions), wanted.asked.max_bytes());
+        self.asked = Some(wanted.asked);
         FetchRequest {
             max_wait_ms: i32::try_from(wanted.wait.as_millis()).unwrap_or(i32::MAX),
             min_bytes: self.settings.min_bytes,
-            max_bytes: wanted.max_bytes,
+            max_bytes,
             read_committed: self.settings.read_committed(),
             session_id: asked.session_id,
             session_epoch: asked.session_epoch,
@@ -209,14 +232,22 @@ impl BrokerFetcher {
 
     /// The request in flight has ended.
     fn answered(outcome: Result<Fetched, ConnectionError>, act: &mut Self, ctx: &mut Context<Self>) {
+        let was_at_rest = std::mem::take(&mut act.was_at_rest);
         match outcome {
             Ok(fetched) => {
                 let pause = act.deliver(fetched);
+                act.asked = None;
                 act.go_on_after(pause, ctx);
             }
             Err(error) => {
+                act.asked = None;
                 act.busy = false;
-                act.fail_all(&error.to_string());
+                if was_at_rest && error.unanswered {
+                    tracing::debug!(broker = act.broker.id, fetcher = act.index, why = %error, "reconnects after a rest");
+                    act.fetch_next(ctx);
+                } else {
+                    act.fail_all(&error.to_string());
+                }
             }
         }
     }
@@ -227,7 +258,7 @@ impl BrokerFetcher {
             Ok(Continued::Yes) => fetched.pause(),
             Ok(Continued::Lost) => {
                 let error = fetched.answer.head.error;
-                tracing::debug!(broker = self.broker.id, %error, "fetch session lost, another is begun");
+                tracing::debug!(broker = self.broker.id, fetcher = self.index, %error, "fetch session lost, another is begun");
                 fetched.connection.deaf_for()
             }
             Err(error) => {
@@ -256,6 +287,7 @@ impl BrokerFetcher {
             self.busy = false;
             self.fetch_next(ctx);
         } else {
+            self.was_at_rest = true;
             ctx.run_later(pause, |act, ctx| act.go_on_after(Duration::ZERO, ctx));
         }
     }
@@ -263,7 +295,7 @@ impl BrokerFetcher {
     fn fail_all(&mut self, why: &str) {
         let partitions = self.rotation.len();
         if self.stats.failed(why) {
-            tracing::warn!(broker = self.broker.id, partitions, why, "fetch failed");
+            tracing::warn!(broker = self.broker.id, fetcher = self.index, partitions, why, "fetch failed");
         }
         let failed = self.rotation.fail_all(Disposition::FindLeader, why);
         self.give_back(failed, None);

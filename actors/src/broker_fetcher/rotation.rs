@@ -13,6 +13,7 @@ use kafka_troupe_proto::kafka::error_code::{Disposition, ErrorCode};
 use kafka_troupe_proto::kafka::fetch::{FetchPartition, FetchedPartition};
 use kafka_troupe_proto::kafka::records;
 
+use super::budget::{Asked, Budget};
 use crate::fetcher_manager::{Assigned, FailedPartition, FetchSettings};
 use crate::registry::OwnedPartition;
 use crate::stream_queue::{Credit, FetchedChunk};
@@ -43,6 +44,7 @@ struct Turn {
 pub(super) struct Rotation {
     turns: BTreeMap<TopicPartition, Turn>,
     next_order: u64,
+    budget: Arc<Budget>,
 }
 
 impl Turn {
@@ -102,8 +104,8 @@ pub(super) enum Plan {
 pub(super) struct Wanted {
     /// How long the broker may wait for data.
     pub(super) wait: Duration,
-    /// Of the whole response.
-    pub(super) max_bytes: i32,
+    /// Bytes of the whole response, as long as they are on their way.
+    pub(super) asked: Asked,
     /// In this order.
     pub(super) partitions: Vec<(TopicPartition, FetchPartition)>,
 }
@@ -124,6 +126,11 @@ pub(super) struct Harvest {
 }
 
 impl Rotation {
+    /// An empty one.
+    pub(super) fn new(budget: Arc<Budget>) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
     /// Puts a partition at the end, in place of an earlier claim. `follows`: the broker is not its leader.
     pub(super) fn add(&mut self, assigned: Assigned, follows: bool) {
         let key = assigned.partition.topic_partition.clone();
@@ -162,12 +169,12 @@ impl Rotation {
             return if credits.is_empty() { Plan::Rest } else { Plan::Full(credits) };
         }
         let free = distinct(ready.iter().map(|turn| &turn.assigned.partition.credit));
-        let free = free.iter().map(|credit| credit.free_bytes()).fold(0, usize::saturating_add);
-        let max_bytes = settings.response_max_bytes.min(i32::try_from(free).unwrap_or(i32::MAX));
+        let most = usize::try_from(settings.response_max_bytes).unwrap_or_default();
+        let asked = self.budget.ask(free, most);
         ready.sort_by_key(|turn| turn.order);
         let all = ready.len();
         if !limits_whole {
-            ready.truncate(fitting(&ready, max_bytes, settings));
+            ready.truncate(fitting(&ready, asked.max_bytes(), settings));
         }
         let wait = match (full.is_empty(), all.div_ceil(ready.len())) {
             (true, 1) => settings.wait_max,
@@ -184,7 +191,7 @@ impl Rotation {
         });
         let partitions: Vec<_> = partitions.collect();
         self.next_order += partitions.len() as u64;
-        Plan::Ask(Wanted { wait: wait.min(settings.wait_max), max_bytes, partitions })
+        Plan::Ask(Wanted { wait: wait.min(settings.wait_max), asked, partitions })
     }
 
     /// Takes in a response; partitions that it leaves out have no news.

@@ -81,7 +81,7 @@ async fn who_got_data_goes_to_the_back_and_on_from_there() {
     let mut bench = bench();
     let (wanted, pairs) = asked(bench.rotation.plan(&settings(), true)).expect("a request");
     assert_eq!(pairs, [(0, 0), (1, 10), (2, 20)]);
-    assert_eq!((wanted.wait.as_millis(), wanted.max_bytes), (100, 3_000));
+    assert_eq!((wanted.wait.as_millis(), wanted.asked.max_bytes()), (100, 3_000));
     let records = batch(0, 5);
     let size = records.len();
     let harvest = bench
@@ -103,7 +103,7 @@ async fn a_full_stream_is_left_out_and_the_wait_is_short() {
     bench.credits[1].take(1_000);
     let (wanted, pairs) = asked(bench.rotation.plan(&settings(), true)).expect("a request");
     assert_eq!(pairs, [(0, 0), (2, 20)]);
-    assert_eq!((wanted.wait.as_millis(), wanted.max_bytes), (10, 2_000));
+    assert_eq!((wanted.wait.as_millis(), wanted.asked.max_bytes()), (10, 2_000));
     bench.credits[0].take(1_000);
     bench.credits[2].take(1_000);
     let Plan::Full(credits) = bench.rotation.plan(&settings(), true) else { panic!("no stream has room") };

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Counters of one broker's fetcher, over its lives.
+/// Counters of one fetcher, over its lives.
 #[derive(Debug, Default)]
 pub struct FetcherStats {
     connected: AtomicBool,

@@ -9,7 +9,7 @@ use kafka_troupe_proto::zk::ConsumerThreadId;
 
 use crate::fetcher_manager::Assigned;
 use crate::lease::{Lease, SessionEpoch};
-use crate::registry::{Claim, NO_VERSION, OwnedPartition, Position};
+use crate::registry::{Claim, OwnedPartition, Position};
 use crate::stream_queue::{Credit, FetchedChunk};
 
 /// A stream that drops what it gets.
@@ -47,7 +47,7 @@ pub(crate) fn claim(partition: i32, committed: Option<i64>, credit: &Arc<Credit>
         epoch: SessionEpoch(1),
         thread: ConsumerThreadId::new("group_host", 0),
         appeared: false,
-        position: Position { offset: committed, version: NO_VERSION, earlier_topic: false },
+        position: Position { offset: committed, ..Position::NONE },
     };
     Arc::new(OwnedPartition::new(claim, Arc::clone(credit), Arc::new(Lease::new())))
 }

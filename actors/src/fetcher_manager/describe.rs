@@ -16,18 +16,22 @@ pub struct Describe;
 pub struct FetchingStatus {
     /// Messages that the manager has handled.
     pub messages: u64,
-    /// Brokers that have been fetched from, by id.
+    /// The fetchers of the brokers that have been fetched from, by broker and fetcher.
     pub brokers: Vec<BrokerStatus>,
     /// Partitions that no fetcher has now.
     pub waiting: Vec<WaitingPartition>,
 }
 
-/// One broker's fetcher. Counters go on over its restarts.
+/// One of a broker's fetchers. Counters go on over its restarts.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BrokerStatus {
     /// `broker.id`.
     pub broker: i32,
+    /// Which of the broker's fetchers: the old consumer's `fetcherId`, from 0.
+    pub fetcher: u32,
+    /// As in the metrics: `broker-fetcher/<broker>`, or `broker-fetcher/<fetcher>-<broker>` where there are several.
+    pub name: String,
     /// `host:port`.
     pub address: String,
     /// Whether the last request was answered and the fetcher still runs.

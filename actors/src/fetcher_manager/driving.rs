@@ -18,8 +18,10 @@ impl FetcherManager {
         let back =
             self.placements.back_to_leaders(|broker| self.brokers.contains_key(&broker), Instant::now());
         self.remove_from_fetchers(back);
-        let placements = &self.placements;
-        self.fetchers.stop_idle(|broker| placements.is_fetching_at(broker));
+        let (placements, sharing) = (&self.placements, self.fetchers.sharing());
+        self.fetchers.stop_idle(|id| {
+            placements.is_fetching_at(id.broker, |key| sharing.fetcher_of(id.broker, key) == id)
+        });
         self.place_known(ctx);
         self.look_up_leaders(ctx);
         self.set_alarm(ctx);
@@ -132,7 +134,7 @@ impl FetcherManager {
         }
     }
 
-    /// Gives partitions to a broker's fetcher, which is created if need be. `follows`: the broker does not lead them.
+    /// Shares partitions out among a broker's fetchers. `follows`: the broker does not lead them.
     pub(super) fn hand_over(
         &mut self,
         broker: i32,
@@ -140,18 +142,43 @@ impl FetcherManager {
         follows: bool,
         ctx: &mut Context<Self>,
     ) {
-        if let Some(address) = self.brokers.get(&broker) {
-            self.fetchers.ensure(address, &ctx.address());
-        } else if !self.fetchers.runs(broker) {
-            self.placements.fetcher_gone(broker, "its broker is not registered (any more)", self.retry_at());
+        let (sharing, mut by_fetcher) = (self.fetchers.sharing(), BTreeMap::<_, Vec<_>>::new());
+        for assigned in partitions {
+            let fetcher = sharing.fetcher_of(broker, &assigned.partition.topic_partition);
+            by_fetcher.entry(fetcher).or_default().push(assigned);
+        }
+        for (fetcher, partitions) in by_fetcher {
+            self.give(fetcher, partitions, follows, ctx);
+        }
+    }
+
+    /// Gives partitions to a fetcher, which is created if need be.
+    fn give(
+        &mut self,
+        fetcher: FetcherId,
+        partitions: Vec<Assigned>,
+        follows: bool,
+        ctx: &mut Context<Self>,
+    ) {
+        if let Some(address) = self.brokers.get(&fetcher.broker) {
+            self.fetchers.ensure(fetcher, address, &ctx.address());
+        } else if !self.fetchers.runs(fetcher) {
+            self.fetcher_gone(fetcher, "its broker is not registered (any more)", self.retry_at());
             return;
         }
         let led_until = |assigned: &Assigned| self.placements.led_until(&assigned.partition.topic_partition);
         let led_until = partitions.iter().filter_map(led_until).max();
         if let Some(until) = led_until.filter(|until| !follows && *until > Instant::now()) {
-            self.fetchers.send(broker, NameNoReplica { until });
+            self.fetchers.send(fetcher, NameNoReplica { until });
         }
-        self.fetchers.send(broker, AddPartitions { partitions, follows });
+        self.fetchers.send(fetcher, AddPartitions { partitions, follows });
+    }
+
+    /// What a fetcher had is looked up again at `retry_at`.
+    pub(super) fn fetcher_gone(&mut self, gone: FetcherId, why: &str, retry_at: Instant) {
+        let sharing = self.fetchers.sharing();
+        let is_its = |key: &TopicPartition| sharing.fetcher_of(gone.broker, key) == gone;
+        self.placements.fetcher_gone(gone.broker, is_its, why, retry_at);
     }
 
     fn make_positions(&mut self, broker: i32, in_doubt: Vec<InDoubt>, ctx: &mut Context<Self>) {
@@ -228,11 +255,11 @@ impl FetcherManager {
         }
     }
 
-    /// Takes a broker in; its fetcher is replaced if it has moved.
+    /// Takes a broker in; its fetchers are replaced if it has moved.
     fn learn_address(&mut self, broker: BrokerAddress, why: &'static str) {
         if self.fetchers.drop_moved(&broker) {
             tracing::info!(broker = broker.id, host = broker.host, port = broker.port, why, "broker moved");
-            self.placements.fetcher_gone(broker.id, "its broker moved", Instant::now());
+            self.placements.fetcher_gone(broker.id, |_| true, "its broker moved", Instant::now());
         }
         self.brokers.insert(broker.id, broker);
     }

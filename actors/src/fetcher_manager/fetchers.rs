@@ -1,4 +1,4 @@
-//! The fetchers that run, by broker.
+//! The fetchers that run, by broker and index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,21 +9,23 @@ use actix::{Actor, Addr, ArbiterHandle, Context, Handler, Message};
 
 use kafka_troupe_proto::config::ServerAddress;
 
+use super::sharing::{FetcherId, Sharing};
 use super::{BrokerAddress, BrokerStatus, FetchSettings, FetcherManager};
-use crate::broker_fetcher::{BrokerFetcher, FetcherStats, Stop};
+use crate::broker_fetcher::{BrokerFetcher, Budget, FetcherStats, Stop};
 use crate::supervise::{ChildExited, ExitGuard, RestartBudget};
 
-/// How long a broker is left alone whose fetcher has used up its restart budget.
+/// How long the partitions of a fetcher are left alone that has used up its restart budget.
 const COOL_DOWN: Duration = Duration::from_secs(60);
 
 /// All fetchers of one manager.
 pub(super) struct Fetchers {
     settings: Arc<FetchSettings>,
     arbiter: ArbiterHandle,
-    /// By broker id.
-    running: BTreeMap<i32, Running>,
-    /// What is kept of a broker over its fetcher's lives.
-    records: BTreeMap<i32, Record>,
+    running: BTreeMap<FetcherId, Running>,
+    /// What is kept of a fetcher over its lives.
+    records: BTreeMap<FetcherId, Record>,
+    /// What the fetchers of a broker share, by its id.
+    budgets: BTreeMap<i32, Arc<Budget>>,
     last_life: u64,
 }
 
@@ -49,76 +51,92 @@ struct Record {
 
 impl Fetchers {
     pub(super) fn new(settings: Arc<FetchSettings>, arbiter: ArbiterHandle) -> Self {
-        Self { settings, arbiter, running: BTreeMap::new(), records: BTreeMap::new(), last_life: 0 }
+        let (running, records, budgets) = Default::default();
+        Self { settings, arbiter, running, records, budgets, last_life: 0 }
     }
 
-    /// Starts a broker's fetcher unless it runs.
-    pub(super) fn ensure(&mut self, address: &BrokerAddress, manager: &Addr<FetcherManager>) {
-        if !self.running.contains_key(&address.id) {
-            let running = self.start(address, manager);
-            self.running.insert(address.id, running);
+    /// How partitions are shared out.
+    pub(super) fn sharing(&self) -> Sharing {
+        Sharing(self.settings.fetchers)
+    }
+
+    /// Starts a fetcher, of the broker at `address`, unless it runs.
+    pub(super) fn ensure(
+        &mut self,
+        fetcher: FetcherId,
+        address: &BrokerAddress,
+        manager: &Addr<FetcherManager>,
+    ) {
+        if !self.running.contains_key(&fetcher) {
+            let running = self.start(fetcher, address, manager);
+            self.running.insert(fetcher, running);
         }
     }
 
-    /// Whether a broker's fetcher runs.
-    pub(super) fn runs(&self, broker: i32) -> bool {
-        self.running.contains_key(&broker)
+    /// Whether a fetcher runs.
+    pub(super) fn runs(&self, fetcher: FetcherId) -> bool {
+        self.running.contains_key(&fetcher)
     }
 
-    fn start(&mut self, address: &BrokerAddress, manager: &Addr<FetcherManager>) -> Running {
+    fn start(&mut self, id: FetcherId, address: &BrokerAddress, manager: &Addr<FetcherManager>) -> Running {
         self.last_life += 1;
         let life = self.last_life;
-        let record = self.records.entry(address.id).or_default();
+        let guard = ExitGuard::new(self.sharing().name_of(id), life, manager.clone().recipient());
+        let record = self.records.entry(id).or_default();
         record.address = ServerAddress::new(&address.host, address.port).to_string();
-        let guard =
-            ExitGuard::new(format!("broker-fetcher-{}", address.id), life, manager.clone().recipient());
+        let new_budget = || Arc::new(Budget::new(self.settings.fetchers));
+        let budget = Arc::clone(self.budgets.entry(id.broker).or_insert_with(new_budget));
         let (broker, settings, stats) =
             (address.clone(), Arc::clone(&self.settings), Arc::clone(&record.stats));
-        let fetcher = BrokerFetcher::new(broker, settings, manager.clone().into(), guard, stats);
+        let manager = manager.clone().into();
+        let fetcher = BrokerFetcher::new(broker, id.index, settings, manager, guard, stats, budget);
         let addr = BrokerFetcher::start_in_arbiter(&self.arbiter, |_| fetcher);
         Running { address: address.clone(), life, addr }
     }
 
-    /// Sends to a broker's fetcher, if it runs.
-    pub(super) fn send<M>(&self, broker: i32, message: M)
+    /// Sends to a fetcher, if it runs.
+    pub(super) fn send<M>(&self, fetcher: FetcherId, message: M)
     where
         M: Message<Result = ()> + Send + 'static,
         BrokerFetcher: Handler<M>,
         Context<BrokerFetcher>: ToEnvelope<BrokerFetcher, M>,
     {
-        if let Some(running) = self.running.get(&broker) {
+        if let Some(running) = self.running.get(&fetcher) {
             running.addr.do_send(message);
         }
     }
 
-    /// Brokers whose fetcher runs.
+    /// Those that run.
     #[cfg(feature = "chaos")]
-    pub(super) fn brokers(&self) -> Vec<i32> {
+    pub(super) fn all(&self) -> Vec<FetcherId> {
         self.running.keys().copied().collect()
     }
 
     /// Ends those that have nothing to fetch.
-    pub(super) fn stop_idle(&mut self, is_needed: impl Fn(i32) -> bool) {
-        self.running.retain(|broker, _| is_needed(*broker));
+    pub(super) fn stop_idle(&mut self, is_needed: impl Fn(FetcherId) -> bool) {
+        self.running.retain(|fetcher, _| is_needed(*fetcher));
     }
 
-    /// Ends a broker's fetcher that dials another address; says whether there was one.
+    /// Ends a broker's fetchers that dial another address; says whether there were any.
     pub(super) fn drop_moved(&mut self, now_at: &BrokerAddress) -> bool {
-        let moved = self.running.get(&now_at.id).is_some_and(|running| running.address != *now_at);
-        moved && self.running.remove(&now_at.id).is_some()
+        let before = self.running.len();
+        self.running.retain(|fetcher, running| fetcher.broker != now_at.id || running.address == *now_at);
+        self.running.len() < before
     }
 
     /// A life has ended: whose, and when it may be followed by another. None: it was an earlier one.
-    pub(super) fn exited(&mut self, exited: &ChildExited) -> Option<(i32, Duration)> {
-        let (&broker, _) = self.running.iter().find(|(_, running)| running.life == exited.life)?;
-        self.running.remove(&broker);
-        let budget = &mut self.records.entry(broker).or_default().budget;
-        Some((broker, budget.next_delay().unwrap_or(COOL_DOWN)))
+    pub(super) fn exited(&mut self, exited: &ChildExited) -> Option<(FetcherId, Duration)> {
+        let (&fetcher, _) = self.running.iter().find(|(_, running)| running.life == exited.life)?;
+        self.running.remove(&fetcher);
+        let budget = &mut self.records.entry(fetcher).or_default().budget;
+        Some((fetcher, budget.next_delay().unwrap_or(COOL_DOWN)))
     }
 
     pub(super) fn describe(&self) -> Vec<BrokerStatus> {
-        let status = |(&broker, record): (&i32, &Record)| BrokerStatus {
-            broker,
+        let status = |(&fetcher, record): (&FetcherId, &Record)| BrokerStatus {
+            broker: fetcher.broker,
+            fetcher: fetcher.index,
+            name: self.sharing().name_of(fetcher),
             address: record.address.clone(),
             connected: record.stats.connected(),
             partitions: record.stats.partitions(),

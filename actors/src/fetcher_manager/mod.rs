@@ -1,7 +1,8 @@
 //! # FetcherManager: which broker serves which partition
 //!
-//! Finds leaders, makes positions that are not known or do not count any more, and keeps one
-//! [`BrokerFetcher`](crate::broker_fetcher::BrokerFetcher) per broker that we read a partition of ours from.
+//! Finds leaders, makes positions that are not known or do not count any more, and keeps the
+//! [`BrokerFetcher`](crate::broker_fetcher::BrokerFetcher)s of the brokers that we read a partition of ours from:
+//! `num.consumer.fetchers` for each, of which those run that have partitions (`sharing.rs`).
 //!
 //! *Mailbox*: requests [`StartFetching`], [`StopFetching`], [`SetBrokers`], [`Describe`], [`Stop`]; events
 //! [`PartitionsFailed`], [`ReplicaPreferred`], [`TopicsRemade`], [`ChildExited`]; and the ends of its own I/O: leaders
@@ -40,6 +41,7 @@ mod placements;
 mod positions;
 mod reset_rule;
 mod settings;
+mod sharing;
 mod truncation;
 
 use std::collections::BTreeMap;
@@ -62,6 +64,7 @@ use leaders::Leaders;
 use placements::{GivenBack, Place, Placements};
 pub use positions::ResetStore;
 pub use settings::FetchSettings;
+use sharing::FetcherId;
 
 /// A partition to be fetched, and the stream that gets its chunks.
 #[derive(Clone)]
@@ -193,12 +196,12 @@ impl FetcherManager {
 
     #[cfg(feature = "chaos")]
     pub(crate) fn crash_fetchers(&self) {
-        for broker in self.fetchers.brokers() {
-            self.fetchers.send(broker, crate::chaos::Crash);
+        for fetcher in self.fetchers.all() {
+            self.fetchers.send(fetcher, crate::chaos::Crash);
         }
     }
 
-    /// Has the fetchers stop with what they have of these; `place` moves one, and says which of them has it.
+    /// Has the fetchers stop with what they have of these; `place` moves one, and says at which broker it is.
     fn take_from_fetchers(
         &mut self,
         partitions: Vec<TopicPartition>,
@@ -209,13 +212,14 @@ impl FetcherManager {
         self.remove_from_fetchers(taken);
     }
 
-    fn remove_from_fetchers(&self, partitions: Vec<(i32, TopicPartition)>) {
-        let mut by_broker: BTreeMap<i32, Vec<TopicPartition>> = BTreeMap::new();
+    /// Each with the broker that it is fetched from.
+    fn remove_from_fetchers(&self, partitions: impl IntoIterator<Item = (i32, TopicPartition)>) {
+        let (sharing, mut by_fetcher) = (self.fetchers.sharing(), BTreeMap::<_, Vec<_>>::new());
         for (broker, partition) in partitions {
-            by_broker.entry(broker).or_default().push(partition);
+            by_fetcher.entry(sharing.fetcher_of(broker, &partition)).or_default().push(partition);
         }
-        for (broker, partitions) in by_broker {
-            self.fetchers.send(broker, RemovePartitions(partitions));
+        for (fetcher, partitions) in by_fetcher {
+            self.fetchers.send(fetcher, RemovePartitions(partitions));
         }
     }
 
@@ -237,7 +241,7 @@ impl Handler<StartFetching> for FetcherManager {
         for assigned in assigned {
             let key = assigned.partition.topic_partition.clone();
             if let Some(broker) = self.placements.start(assigned, Instant::now()) {
-                self.fetchers.send(broker, RemovePartitions(vec![key]));
+                self.remove_from_fetchers([(broker, key)]);
             }
         }
         if !std::mem::replace(&mut self.driving, true) {
@@ -306,7 +310,7 @@ impl Handler<PartitionsFailed> for FetcherManager {
         }
         // an earlier life of the fetcher may have given back what the present one has
         let keys = given_back.iter().map(|(partition, ..)| partition.topic_partition.clone());
-        self.fetchers.send(failed.broker, RemovePartitions(keys.collect()));
+        self.remove_from_fetchers(keys.map(|key| (failed.broker, key)));
         self.drive(ctx);
     }
 }
@@ -321,7 +325,7 @@ impl Handler<ReplicaPreferred> for FetcherManager {
         moved.retain(|(partition, _)| self.placements.is_fetched_by(preferred.broker, partition));
         // an earlier life of the fetcher may have named what the present one has
         let keys = moved.iter().map(|(partition, _)| partition.topic_partition.clone());
-        self.fetchers.send(preferred.broker, RemovePartitions(keys.collect()));
+        self.remove_from_fetchers(keys.map(|key| (preferred.broker, key)));
         for (partition, replica) in moved {
             let Some(moved) = self.placements.moved(preferred.broker, &partition, replica, now) else {
                 continue;
@@ -340,8 +344,8 @@ impl Handler<ChildExited> for FetcherManager {
 
     fn handle(&mut self, exited: ChildExited, ctx: &mut Context<Self>) {
         self.messages += 1;
-        if let Some((broker, delay)) = self.fetchers.exited(&exited) {
-            self.placements.fetcher_gone(broker, "its fetcher exited", Instant::now() + delay);
+        if let Some((fetcher, delay)) = self.fetchers.exited(&exited) {
+            self.fetcher_gone(fetcher, "its fetcher exited", Instant::now() + delay);
         }
         self.drive(ctx);
     }

@@ -77,7 +77,7 @@ pub(super) enum GivenBack {
 }
 
 impl Placements {
-    /// Puts a claim in, in place of an earlier one; says which fetcher has the earlier.
+    /// Puts a claim in, in place of an earlier one; says at which broker the earlier is fetched.
     pub(super) fn start(&mut self, assigned: Assigned, now: Instant) -> Option<i32> {
         let key = assigned.partition.topic_partition.clone();
         if let Some(placed) = self.current(&assigned.partition)
@@ -102,12 +102,12 @@ impl Placements {
         self.0.insert(key, placed).and_then(|earlier| earlier.fetching_at())
     }
 
-    /// Takes one out; says which fetcher has it.
+    /// Takes one out; says at which broker it is fetched.
     pub(super) fn stop(&mut self, partition: &TopicPartition) -> Option<i32> {
         self.0.remove(partition).and_then(|placed| placed.fetching_at())
     }
 
-    /// A partition is that of another topic now; says which fetcher has it.
+    /// A partition is that of another topic now; says at which broker it is fetched.
     pub(super) fn topic_remade(&mut self, partition: &TopicPartition, now: Instant) -> Option<i32> {
         let placed = self.0.get_mut(partition)?;
         let fetching_at = placed.fetching_at();
@@ -231,7 +231,7 @@ impl Placements {
         Some(placed.fetch_at(broker))
     }
 
-    /// Whether this broker's fetcher has the claim.
+    /// Whether a fetcher of this broker has the claim.
     pub(super) fn is_fetched_by(&mut self, broker: i32, partition: &Arc<OwnedPartition>) -> bool {
         self.current(partition).is_some_and(|placed| placed.fetching_at() == Some(broker))
     }
@@ -261,8 +261,8 @@ impl Placements {
         Some(Moved { assigned: placed.assigned.clone(), is_news })
     }
 
-    /// Sends back to their leaders what has followed for long, or at a broker that is not known any more; says which
-    /// fetchers have it.
+    /// Sends back to their leaders what has followed for long, or at a broker that is not known any more; says at
+    /// which brokers they are fetched.
     pub(super) fn back_to_leaders(
         &mut self,
         is_known: impl Fn(i32) -> bool,
@@ -283,18 +283,28 @@ impl Placements {
         back
     }
 
-    /// A broker's fetcher is gone: its partitions are looked up again at `retry_at`.
-    pub(super) fn fetcher_gone(&mut self, broker: i32, why: &str, retry_at: Instant) {
-        for placed in self.0.values_mut().filter(|placed| placed.fetching_at() == Some(broker)) {
+    /// A fetcher of a broker is gone, or all are: its partitions (those of the broker that `is_its` names) are looked
+    /// up again at `retry_at`.
+    pub(super) fn fetcher_gone(
+        &mut self,
+        broker: i32,
+        is_its: impl Fn(&TopicPartition) -> bool,
+        why: &str,
+        retry_at: Instant,
+    ) {
+        for (key, placed) in &mut self.0 {
+            if placed.fetching_at() != Some(broker) || !is_its(key) {
+                continue;
+            }
             placed.keep_to_leader(retry_at + LED_FOR);
             placed.behind = None;
             placed.wait(retry_at, why.to_owned());
         }
     }
 
-    /// Whether a broker's fetcher has anything to fetch.
-    pub(super) fn is_fetching_at(&self, broker: i32) -> bool {
-        self.0.values().any(|placed| placed.fetching_at() == Some(broker))
+    /// Whether a fetcher of a broker has anything to fetch: `is_its` names its partitions.
+    pub(super) fn is_fetching_at(&self, broker: i32, is_its: impl Fn(&TopicPartition) -> bool) -> bool {
+        self.0.iter().any(|(key, placed)| placed.fetching_at() == Some(broker) && is_its(key))
     }
 
     /// Partitions that are not being fetched, each with the last that went wrong; `true` when it has failed for good.

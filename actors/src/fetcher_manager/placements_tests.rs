@@ -90,7 +90,7 @@ async fn an_offset_out_of_range_is_made_anew_before_fetching() {
     assert!(found.fetch.is_empty());
     let assigned = bench.placements.resolved(7, &bench.claims[0], bench.now).expect("it is being resolved");
     assert_eq!(keys(&[assigned]), [0]);
-    assert!(bench.placements.is_fetching_at(7));
+    assert!(bench.placements.is_fetching_at(7, |_| true));
     assert!(
         bench.placements.resolved(7, &bench.claims[0], bench.now).is_none(),
         "a second answer starts nothing"
@@ -144,12 +144,27 @@ async fn starting_again_leaves_alone_what_is_being_resolved() {
 async fn a_fetcher_that_is_gone_leaves_its_partitions_leaderless() {
     let mut bench = bench();
     bench.find();
-    bench.placements.fetcher_gone(7, "it exited", bench.later);
-    assert!(!bench.placements.is_fetching_at(7));
+    bench.placements.fetcher_gone(7, |_| true, "it exited", bench.later);
+    assert!(!bench.placements.is_fetching_at(7, |_| true));
     bench.now = bench.later;
     assert_eq!(keys(&bench.find().fetch[&7]), [0]);
     assert_eq!(bench.placements.stop(&bench.claims[0].topic_partition), Some(7));
     assert_eq!(bench.placements.stop(&bench.claims[0].topic_partition), None);
+}
+
+#[actix::test]
+async fn a_fetcher_that_is_gone_takes_no_partitions_of_the_brokers_others_with_it() {
+    let mut bench = bench();
+    bench.find();
+    bench.placements.resolved(7, &bench.claims[2], bench.now).expect("it is being resolved");
+    let others = |key: &TopicPartition| key.partition != 0;
+    assert!(bench.placements.is_fetching_at(7, others));
+    bench.placements.fetcher_gone(7, others, "it exited", bench.later);
+    assert!(
+        bench.placements.is_fetching_at(7, |key| !others(key)) && !bench.placements.is_fetching_at(7, others)
+    );
+    bench.placements.fetcher_gone(8, |_| true, "it exited", bench.later);
+    assert!(bench.placements.is_fetching_at(7, |_| true));
 }
 
 #[actix::test]
@@ -228,7 +243,7 @@ async fn a_position_read_under_another_leader_is_looked_at_before_it_is_fetched_
     assert_eq!(keys(&found.fetch[&7]), [0, 1], "nothing was read under another");
     assert_eq!((first.leader_epoch(), second.leader_epoch()), (4, 4));
     first.set_last_epoch(4);
-    bench.placements.fetcher_gone(7, "it exited", now);
+    bench.placements.fetcher_gone(7, |_| true, "it exited", now);
     let found = lead(&mut bench, 5);
     assert_eq!((keys(&found.fetch[&7]), found.resolve[&7].len()), (vec![1], 1));
     assert_eq!((found.resolve[&7][0].doubt, found.resolve[&7][0].epoch), (Doubt::NewLeader, Some(5)));
@@ -237,7 +252,7 @@ async fn a_position_read_under_another_leader_is_looked_at_before_it_is_fetched_
     assert_eq!((lead(&mut bench, 5).resolve[&7].len(), first.leader_epoch()), (1, 4));
     assert!(bench.placements.resolved(7, &first, now).is_some());
     assert_eq!(first.leader_epoch(), 5);
-    bench.placements.fetcher_gone(7, "it exited", now);
+    bench.placements.fetcher_gone(7, |_| true, "it exited", now);
     assert_eq!(keys(&lead(&mut bench, 3).fetch[&7]), [0, 1], "metadata that is behind says nothing");
     assert_eq!((first.leader_epoch(), second.leader_epoch()), (5, 5));
 }
@@ -304,7 +319,9 @@ fn following() -> Following {
     assert!(it.moved(8, it.bench.now).is_none(), "8 does not lead it");
     assert_eq!(it.moved(7, it.bench.now), Some(true));
     assert!(it.moved(7, it.bench.now).is_none(), "it is not there any more");
-    assert!(it.bench.placements.is_fetching_at(9) && !it.bench.placements.is_fetching_at(7));
+    assert!(
+        it.bench.placements.is_fetching_at(9, |_| true) && !it.bench.placements.is_fetching_at(7, |_| true)
+    );
     it
 }
 

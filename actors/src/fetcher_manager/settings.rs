@@ -15,6 +15,8 @@ use crate::topic_metadata::TopicMetadata;
 pub struct FetchSettings {
     /// `client.id` and `socket.timeout.ms`.
     pub connect: ConnectOptions,
+    /// `num.consumer.fetchers` (1): fetchers, each with a connection, that share the partitions of one broker.
+    pub fetchers: u32,
     /// `fetch.wait.max.ms` (100): how long a broker waits for [`min_bytes`](Self::min_bytes).
     pub wait_max: Duration,
     /// `fetch.min.bytes` (1): bytes that end the wait.
@@ -48,6 +50,7 @@ impl From<&ConsumerConfig> for FetchSettings {
         let bytes = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
         Self {
             connect: ConnectOptions::new(&config.client_id, config.socket_timeout),
+            fetchers: config.num_consumer_fetchers,
             wait_max: config.fetch_wait_max,
             min_bytes: bytes(config.fetch_min_bytes),
             partition_max_bytes: bytes(config.fetch_message_max_bytes),

@@ -1,9 +1,10 @@
-//! A broker that answers every fetch at once with nothing, and says what it is asked.
+//! A broker that answers every fetch at once with nothing, unless told otherwise, and says what it is asked.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Instant;
@@ -23,6 +24,27 @@ pub type Ends = Arc<dyn Fn(i64) -> i64 + Send + Sync>;
 /// Told of each request before it is answered.
 pub type Watch = Arc<dyn Fn(Seen) + Send + Sync>;
 
+/// A fetch of one partition.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetch {
+    /// Which of the connections on which fetches have come, and which of its fetches, from 0.
+    pub connection: usize,
+    pub number: usize,
+    pub partition: i32,
+}
+
+/// What a broker does with a fetch.
+pub enum Act {
+    Answer,
+    /// Answers, and closes the connection.
+    AnswerAndClose,
+    /// Closes the connection.
+    HangUp,
+}
+
+/// Says what to do with a fetch.
+pub type Script = Arc<dyn Fn(Fetch) -> Act + Send + Sync>;
+
 /// Starts one that leads partition 0 of `topic` as broker 0; says on which port it listens, and what it sees.
 pub fn start(topic: &'static str) -> io::Result<(u16, Receiver<Seen>)> {
     let (seen, sees) = channel();
@@ -33,12 +55,29 @@ pub fn start(topic: &'static str) -> io::Result<(u16, Receiver<Seen>)> {
 
 /// The same, with a log that has ends.
 pub fn start_watched(topic: &'static str, ends: Ends, watch: Watch) -> io::Result<u16> {
+    start_broker(topic, 1, ends, watch, Arc::new(|_| Act::Answer))
+}
+
+/// One that leads so many partitions of `topic`, and does what the script says.
+pub fn start_scripted(topic: &'static str, partitions: i32, script: Script) -> io::Result<u16> {
+    start_broker(topic, partitions, Arc::new(|_| 0), Arc::new(|_| ()), script)
+}
+
+fn start_broker(
+    topic: &'static str,
+    partitions: i32,
+    ends: Ends,
+    watch: Watch,
+    script: Script,
+) -> io::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
+    let connections = AtomicUsize::new(0);
+    let broker = Arc::new(Broker { topic, partitions, port, ends, watch, script, connections });
     thread::spawn(move || {
         for socket in listener.incoming().flatten() {
-            let (ends, watch) = (Arc::clone(&ends), Arc::clone(&watch));
-            thread::spawn(move || serve(socket, topic, port, &*ends, &*watch));
+            let broker = Arc::clone(&broker);
+            thread::spawn(move || broker.serve(socket));
         }
     });
     Ok(port)
@@ -60,37 +99,58 @@ pub fn start_tls() -> io::Result<(u16, Receiver<Instant>)> {
     Ok((port, sees))
 }
 
-fn serve(
-    mut socket: TcpStream,
-    topic: &str,
+struct Broker {
+    topic: &'static str,
+    partitions: i32,
     port: u16,
-    ends: &dyn Fn(i64) -> i64,
-    watch: &dyn Fn(Seen),
-) -> io::Result<()> {
-    let mut fetches = 0;
-    while let Ok(Request { api, correlation_id, body }) = read_request(&mut socket) {
-        let mut out = Writer::default();
-        out.i32(correlation_id);
-        match api {
-            1 => {
-                fetches += 1;
-                // of one partition the offset and a limit end the request
-                watch(Seen::Fetch(Instant::now(), i64_before(&body, 4)));
-                fetch_response(&mut out, topic);
+    ends: Ends,
+    watch: Watch,
+    script: Script,
+    /// On which fetches have come.
+    connections: AtomicUsize,
+}
+
+impl Broker {
+    fn serve(&self, mut socket: TcpStream) -> io::Result<()> {
+        let (mut connection, mut fetches) = (0, 0);
+        while let Ok(Request { api, correlation_id, body }) = read_request(&mut socket) {
+            let (mut out, mut act) = (Writer::default(), Act::Answer);
+            out.i32(correlation_id);
+            match api {
+                1 => {
+                    if fetches == 0 {
+                        connection = self.connections.fetch_add(1, Ordering::SeqCst);
+                    }
+                    // of one partition its number, the offset and a limit end the request
+                    (self.watch)(Seen::Fetch(Instant::now(), i64_before(&body, 4)));
+                    act = (self.script)(Fetch {
+                        connection,
+                        number: fetches,
+                        partition: i32_before(&body, 12),
+                    });
+                    fetches += 1;
+                    fetch_response(&mut out, self.topic);
+                }
+                2 => list_offsets_response(&mut out, self.topic, (self.ends)(i64_before(&body, 0))),
+                3 => metadata_response(&mut out, self),
+                18 => api_versions_response(&mut out),
+                other => panic!("unexpected request {other}"),
             }
-            2 => list_offsets_response(&mut out, topic, ends(i64_before(&body, 0))),
-            3 => metadata_response(&mut out, topic, port),
-            18 => api_versions_response(&mut out),
-            other => panic!("unexpected request {other}"),
+            if matches!(act, Act::HangUp) {
+                break;
+            }
+            let response = out.finish().expect("small fields");
+            let size = u32::try_from(response.len()).expect("a small response");
+            socket.write_all(&[&size.to_be_bytes(), &response[..]].concat())?;
+            if matches!(act, Act::AnswerAndClose) {
+                break;
+            }
         }
-        let response = out.finish().expect("small fields");
-        let size = u32::try_from(response.len()).expect("a small response");
-        socket.write_all(&[&size.to_be_bytes(), &response[..]].concat())?;
+        if fetches > 0 {
+            (self.watch)(Seen::HungUp);
+        }
+        Ok(())
     }
-    if fetches > 0 {
-        watch(Seen::HungUp);
-    }
-    Ok(())
 }
 
 struct Request {
@@ -114,6 +174,11 @@ fn i64_before(body: &[u8], end: usize) -> i64 {
     i64::from_be_bytes(body[end - 8..end].try_into().expect("eight bytes"))
 }
 
+fn i32_before(body: &[u8], end: usize) -> i32 {
+    let end = body.len() - end;
+    i32::from_be_bytes(body[end - 4..end].try_into().expect("four bytes"))
+}
+
 fn api_versions_response(out: &mut Writer) {
     out.i16(0);
     out.array("versions", &[(1, 4), (2, 1), (3, 4)], |out, (api, version)| {
@@ -123,9 +188,9 @@ fn api_versions_response(out: &mut Writer) {
     });
 }
 
-fn metadata_response(out: &mut Writer, topic: &str, port: u16) {
+fn metadata_response(out: &mut Writer, broker: &Broker) {
     out.i32(0); // throttle time
-    out.array("brokers", &[port], |out, port| {
+    out.array("brokers", &[broker.port], |out, port| {
         out.i32(0);
         out.string("host", "127.0.0.1");
         out.i32((*port).into());
@@ -133,11 +198,12 @@ fn metadata_response(out: &mut Writer, topic: &str, port: u16) {
     });
     out.nullable_string("cluster id", None);
     out.i32(0); // controller
-    out.array("topics", &[topic], |out, topic| {
+    let partitions: Vec<i32> = (0..broker.partitions).collect();
+    out.array("topics", &[broker.topic], |out, topic| {
         out.i16(0);
         out.string("name", topic);
         out.bool(false);
-        out.array("partitions", &[0], |out, partition| {
+        out.array("partitions", &partitions, |out, partition| {
             out.i16(0);
             out.i32(*partition);
             out.i32(0); // leader

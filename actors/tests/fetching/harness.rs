@@ -13,7 +13,7 @@ use kafka_troupe_actors::fetcher_manager::{
 };
 use kafka_troupe_actors::lease::{Lease, SessionEpoch};
 use kafka_troupe_actors::offset_committer::{CommitError, CommitReset};
-use kafka_troupe_actors::registry::{Claim, Joint, NO_VERSION, OwnedPartition, Position};
+use kafka_troupe_actors::registry::{Claim, Joint, OwnedPartition, Position};
 use kafka_troupe_actors::stream_queue::{Credit, FetchedChunk};
 use kafka_troupe_actors::supervise::{ChildExited, ExitGuard};
 use kafka_troupe_actors::testkit::fetch_settings;
@@ -241,7 +241,7 @@ fn claim(topic: &str, partition: i32, offset: Option<i64>, credit: &Arc<Credit>)
         epoch: SessionEpoch(1),
         thread: ConsumerThreadId::new("group_host", 0),
         appeared: false,
-        position: Position { offset, version: NO_VERSION, earlier_topic: false },
+        position: Position { offset, in_zookeeper: offset, ..Position::NONE },
     };
     Arc::new(OwnedPartition::new(claim, Arc::clone(credit), Arc::new(Lease::new())))
 }

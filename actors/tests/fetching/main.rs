@@ -1,5 +1,6 @@
 //! Fetching from real brokers, and from one that misbehaves.
 
+mod connections;
 mod fake_broker;
 mod generations;
 mod harness;
@@ -49,11 +50,13 @@ fn from_smallest() -> FetchSettings {
 }
 
 /// Everything once, over restarts of the broker.
-fn goes_on_over_broker_restarts(cluster: &Cluster, topic: &str) -> Result {
+fn goes_on_over_broker_restarts(cluster: &Cluster, topic: &str, fetchers: u32) -> Result {
     cluster.create_topic(topic, 4, 1)?;
     cluster.wait_for_leaders(topic)?;
     cluster.produce(topic, numbered(4, 0..5_000))?;
-    let fetching = Fetching::start(from_smallest());
+    let mut settings = from_smallest();
+    settings.fetchers = fetchers;
+    let fetching = Fetching::start(settings);
     fetching.set_brokers(brokers(cluster));
     let stream = fetching.stream(2, false);
     let claims = fetching.fetch(topic, (0..4).map(|partition| (partition, None)), &stream);
@@ -73,8 +76,11 @@ fn goes_on_over_broker_restarts(cluster: &Cluster, topic: &str) -> Result {
     fetching.set_brokers(brokers(cluster));
     assert_complete(&fetching.expect(4_000), 4, 6_000..7_000);
     let status = fetching.describe();
-    assert!(status.brokers[0].last_error.is_some() && status.brokers[0].connected, "{status:?}");
-    assert_eq!(status.brokers[0].address, broker.address());
+    assert_eq!(status.brokers.len(), usize::try_from(fetchers)?);
+    for fetcher in &status.brokers {
+        assert!(fetcher.last_error.is_some() && fetcher.connected, "{status:?}");
+        assert_eq!(fetcher.address, broker.address());
+    }
     assert_eq!(fetching.resets().len(), 4, "no position was made anew");
     Ok(())
 }
@@ -157,7 +163,8 @@ fn a_fetcher_rests_while_its_only_stream_is_full(cluster: &Cluster) -> Result {
 #[test]
 fn fetches_from_kafka_3_9_1() -> Result {
     let cluster = Cluster::start(KafkaVersion::V3_9_1, 1)?;
-    goes_on_over_broker_restarts(&cluster, "orders")?;
+    goes_on_over_broker_restarts(&cluster, "orders", 1)?;
+    goes_on_over_broker_restarts(&cluster, "shared", 3)?;
     out_of_range_goes_by_the_policy(&cluster)?;
     a_full_stream_stops_nobody_else(&cluster)?;
     a_fetcher_rests_while_its_only_stream_is_full(&cluster)
@@ -166,7 +173,7 @@ fn fetches_from_kafka_3_9_1() -> Result {
 #[test]
 fn fetches_from_kafka_1_1_1() -> Result {
     let cluster = Cluster::start(KafkaVersion::V1_1_1, 1)?;
-    goes_on_over_broker_restarts(&cluster, "orders")?;
+    goes_on_over_broker_restarts(&cluster, "orders", 1)?;
     out_of_range_goes_by_the_policy(&cluster)?;
     a_full_stream_stops_nobody_else(&cluster)?;
     a_fetcher_rests_while_its_only_stream_is_full(&cluster)
