@@ -8,8 +8,8 @@
 mod claim;
 mod owned_partition;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use dashmap::DashMap;
 use kafka_troupe_proto::TopicPartition;
@@ -24,6 +24,8 @@ pub struct TopicRegistry {
     partitions: DashMap<TopicPartition, Arc<OwnedPartition>>,
     /// Given up, but the last flush is not done.
     retired: DashMap<TopicPartition, Arc<OwnedPartition>>,
+    /// The last flush is under way, or was.
+    flushed: DashMap<TopicPartition, Weak<OwnedPartition>>,
     /// Records and bytes handed over under claims that have ended.
     past: (AtomicU64, AtomicU64),
 }
@@ -65,14 +67,17 @@ impl TopicRegistry {
     /// The last flush of retired claims is due: gives those that were not [forgotten](Self::forget) meanwhile.
     pub fn settle(&self, retired: Vec<Arc<OwnedPartition>>) -> Vec<Arc<OwnedPartition>> {
         let is_still = |claim: &Arc<OwnedPartition>| {
+            self.flushed.insert(claim.topic_partition.clone(), Arc::downgrade(claim));
             self.retired.remove_if(&claim.topic_partition, |_, retired| Arc::ptr_eq(retired, claim)).is_some()
         };
         retired.into_iter().filter(is_still).collect()
     }
 
-    /// A partition is lost: nothing of it is committed any more.
+    /// A partition is lost: nothing of it is committed any more, also not by a flush or commit that is tried again.
     pub fn forget(&self, topic_partition: &TopicPartition) {
-        self.retired.remove(topic_partition);
+        let retired = self.retired.remove(topic_partition).map(|(_, partition)| partition);
+        let flushed = self.flushed.remove(topic_partition).and_then(|(_, partition)| partition.upgrade());
+        retired.iter().chain(&flushed).for_each(|partition| partition.supersede());
     }
 
     /// A topic was made again: its partition's position is that of an earlier one, and not committed until there is
@@ -83,16 +88,35 @@ impl TopicRegistry {
                 partition.topic_remade();
             }
         }
+        if let Some(partition) = self.being_flushed(topic_partition) {
+            partition.topic_remade();
+        }
     }
 
-    /// Whether it is among [those that may be committed](Self::committable).
-    pub fn is_committable(&self, topic_partition: &TopicPartition) -> bool {
-        self.partitions.contains_key(topic_partition) || self.retired.contains_key(topic_partition)
+    /// Its last flush may still wait for its turn, or be tried again.
+    fn being_flushed(&self, topic_partition: &TopicPartition) -> Option<Arc<OwnedPartition>> {
+        self.flushed.get(topic_partition).and_then(|partition| partition.upgrade())
     }
 
-    /// Those whose last flush is not done, in order.
-    pub fn retired(&self) -> Vec<Arc<OwnedPartition>> {
-        in_order(&[&self.retired])
+    /// Whether an offset of it may still be written: of one that is owned, or given up and not flushed.
+    pub fn may_be_written(&self, topic_partition: &TopicPartition) -> bool {
+        let flushed = || self.being_flushed(topic_partition).is_some();
+        self.partitions.contains_key(topic_partition)
+            || self.retired.contains_key(topic_partition)
+            || flushed()
+    }
+
+    /// The claim of one of those.
+    pub fn committable_one(&self, topic_partition: &TopicPartition) -> Option<Arc<OwnedPartition>> {
+        let retired = || self.retired.get(topic_partition).map(|entry| Arc::clone(&entry));
+        self.get(topic_partition).or_else(retired)
+    }
+
+    /// Those that are given up and whose last flush is not done.
+    pub fn unflushed(&self) -> Vec<Arc<OwnedPartition>> {
+        let mut unflushed = in_order(&[&self.retired]);
+        unflushed.extend(self.flushed.iter().filter_map(|partition| partition.upgrade()));
+        unflushed
     }
 
     fn remember(&self, partition: &OwnedPartition) {

@@ -13,7 +13,7 @@ use kafka_troupe_proto::zk::ConsumerThreadId;
 use tokio::sync::Notify;
 
 pub(crate) use stored::Unanswered;
-use stored::Writing;
+use stored::{StoredOffsets, Writing};
 
 use super::{Claim, Position};
 use crate::lease::{Lease, LeaseCheck, SessionEpoch};
@@ -84,9 +84,8 @@ pub struct OwnedPartition {
     fetched: AtomicI64,
     delivered: AtomicI64,
     acked: AtomicI64,
-    committed: AtomicI64,
-    /// Version of the offset node as we last read or wrote it; [`NO_VERSION`] when there is no node.
-    offset_version: AtomicI32,
+    /// The claims that are this one renewed have the same.
+    stored: Arc<StoredOffsets>,
     writing: Writing,
     high_watermark: AtomicI64,
     leader_epoch: AtomicI32,
@@ -118,8 +117,7 @@ impl OwnedPartition {
             fetched: AtomicI64::new(at),
             delivered: AtomicI64::new(at),
             acked: AtomicI64::new(at),
-            committed: AtomicI64::new(at),
-            offset_version: AtomicI32::new(claim.position.version),
+            stored: Arc::new(StoredOffsets::new(&claim.position)),
             writing: Writing::default(),
             high_watermark: AtomicI64::new(NO_OFFSET),
             leader_epoch: AtomicI32::new(NO_EPOCH),
@@ -133,11 +131,7 @@ impl OwnedPartition {
     pub fn renewed(&self) -> Self {
         // first: a position that is made meanwhile then only seems to be of the earlier topic, and not the reverse
         let topic = self.topic.load(Acquire);
-        let position = Position {
-            offset: Some(self.acked()).filter(|at| *at >= 0),
-            version: self.offset_version(),
-            earlier_topic: false,
-        };
+        let position = Position { offset: Some(self.acked()).filter(|at| *at >= 0), ..Position::NONE };
         let claim = Claim {
             topic_partition: self.topic_partition.clone(),
             generation: self.generation,
@@ -148,11 +142,25 @@ impl OwnedPartition {
             position,
         };
         let renewed = Self::new(claim, Arc::clone(&self.credit), Arc::clone(&self.lease));
-        renewed.committed.store(self.committed(), Release);
         renewed.set_leader_epoch(self.leader_epoch());
         renewed.set_last_epoch(self.last_epoch());
-        renewed.set_unanswered(self.unanswered());
-        Self { owned_since: self.owned_since, topic: AtomicU64::new(topic), ..renewed }
+        let renewed = Self {
+            owned_since: self.owned_since,
+            topic: AtomicU64::new(topic),
+            // what is under way for this one is answered to it, and is so for the next
+            stored: Arc::clone(&self.stored),
+            ..renewed
+        };
+        renewed.set_unanswered(renewed.topic_number(), self.unanswered());
+        renewed
+    }
+
+    /// The same, at a position that somebody asked for.
+    pub(crate) fn sought(&self, offset: i64) -> Self {
+        let stored = Arc::new(StoredOffsets::clone(&self.stored));
+        let sought = Self { stored, writing: Writing::default(), ..self.renewed() };
+        sought.reset(offset);
+        sought
     }
 
     /// Asks to hand over a record (or batch). After [`Gate::Open`], [`leave`](Self::leave) must follow; before that,
@@ -269,10 +277,8 @@ impl OwnedPartition {
 
     /// The same, for a position in the topic of this [number](Self::topic_number): in a later one, another is needed.
     pub(crate) fn reset_in(&self, topic: u64, offset: i64) {
-        if offset < self.committed() {
-            // what is stored is ahead, and must not keep the next commit from being written
-            self.committed.store(NO_OFFSET, Release);
-        }
+        // what is stored ahead of it must not keep the next commit from being written
+        self.stored.forget_above(offset);
         for position in [&self.fetched, &self.delivered, &self.acked] {
             position.store(offset, Release);
         }
@@ -327,26 +333,16 @@ impl OwnedPartition {
         raise(&self.acked, next);
     }
 
-    /// What the offset store holds, or [`NO_OFFSET`].
-    pub fn committed(&self) -> i64 {
-        self.committed.load(Acquire)
-    }
-
-    /// The offset store holds this now, in this version.
-    pub fn set_committed(&self, offset: i64, version: i32) {
-        self.committed.store(offset, Release);
-        self.offset_version.store(version, Release);
-        self.set_unanswered(None);
-    }
-
-    /// The version of the offset node that a commit must meet, or [`NO_VERSION`] when it must be created.
-    pub fn offset_version(&self) -> i32 {
-        self.offset_version.load(Acquire)
-    }
-
     /// Whether the lease of the claiming session lives: needed to hand over and to commit.
     pub fn is_leased(&self) -> bool {
         self.lease.is_live_in(self.epoch)
+    }
+
+    /// The time that it has left; zero when it has ended.
+    pub fn lease_left(&self) -> Duration {
+        let left = self.lease.remaining();
+        // asked second: what was left then was of this session
+        if self.is_leased() { left } else { Duration::ZERO }
     }
 
     /// The broker's high watermark at the last fetch, or [`NO_OFFSET`].

@@ -7,7 +7,7 @@ use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::group::{Generation, SessionNumber};
 use kafka_troupe_proto::zk::ConsumerThreadId;
 
-use super::{Claim, Gate, Joint, NO_VERSION, OwnedPartition, Position, TopicRegistry};
+use super::{Claim, Gate, Joint, OwnedPartition, Position, TopicRegistry};
 use crate::lease::BootInstant;
 use crate::lease::{Lease, SessionEpoch};
 use crate::registry::NO_EPOCH;
@@ -25,7 +25,7 @@ fn claim(offset: Option<i64>) -> (Arc<OwnedPartition>, Arc<Lease>) {
         epoch: SESSION,
         thread: ConsumerThreadId::new("g_a", 0),
         appeared: false,
-        position: Position { offset, version: NO_VERSION, earlier_topic: false },
+        position: Position { offset, in_zookeeper: offset, ..Position::NONE },
     };
     let credit = Arc::new(Credit::new(2, 1 << 20));
     (Arc::new(OwnedPartition::new(claim, credit, Arc::clone(&lease))), lease)
@@ -105,7 +105,7 @@ fn lag_is_known_after_the_first_fetch_and_never_negative() {
 #[test]
 fn a_renewed_claim_begins_at_the_acknowledged_position() {
     let (partition, _lease) = claim(Some(10));
-    partition.set_committed(10, 4);
+    partition.set_in_zookeeper(10, 4);
     partition.take_in(10, 40);
     partition.advance_delivered(15);
     partition.ack(14);
@@ -140,6 +140,20 @@ fn a_retired_claim_can_be_committed_until_its_last_flush_and_a_lost_one_not_at_a
     registry.insert(claim(Some(0)).0);
     registry.retire(&tp);
     assert!(registry.settle(vec![earlier]).is_empty() && is_committable(&registry));
+}
+
+/// It waits for its turn, or is tried again.
+#[test]
+fn a_claim_that_is_being_flushed_is_told_that_its_topic_was_made_again() {
+    let (registry, tp) = (TopicRegistry::default(), TopicPartition::new("t", 0));
+    registry.insert(claim(Some(0)).0);
+    let flushed = registry.settle(vec![registry.retire(&tp).unwrap()]);
+    assert!(registry.may_be_written(&tp) && flushed[0].may_commit());
+    assert_eq!(registry.unflushed().len(), 1);
+    registry.topic_remade(&tp);
+    assert!(!flushed[0].may_commit());
+    drop(flushed);
+    assert!(!registry.may_be_written(&tp) && registry.unflushed().is_empty());
 }
 
 /// A stream's restart renews its claims, at whatever moment.

@@ -31,7 +31,6 @@ impl OwnedPartition {
         // the new topic counts its epochs from 0
         self.leader_epoch.store(NO_EPOCH, Release);
         self.last_epoch.store(NO_EPOCH, Release);
-        self.set_unanswered(None);
         let _ = self.topic.fetch_update(AcqRel, Acquire, |topic| Some((((topic >> 1) + 1) << 1) | 1));
     }
 

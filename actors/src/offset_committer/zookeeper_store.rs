@@ -5,7 +5,8 @@ use kafka_troupe_proto::group::commit::{self, Resolution};
 use kafka_troupe_proto::group::{Owner, SessionNumber};
 use kafka_troupe_proto::zk::{offset, paths, paths::GroupPaths, topic_ids};
 
-use super::{CommitError, Stored, TopicNodes};
+use super::stores::Purpose;
+use super::{CommitError, CommitReset, Stored, TopicNodes};
 use crate::lease::SessionEpoch;
 use crate::registry::{NO_OFFSET, NO_VERSION, OwnedPartition, Position, Unanswered};
 use crate::supervise::Slot;
@@ -14,68 +15,59 @@ use crate::zk_session::{CreatePersistent, ReadData, SetData, ZkError, ZkSession,
 /// How often a commit is tried against others that write the same node.
 const ATTEMPTS: usize = 4;
 
-/// What a write is for, and so what it does about a value that came meanwhile.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    /// The larger of both is written.
-    Commit,
-    /// The other stands if it is a position that we made, whose answer was lost: to make it again would pass over what
-    /// came to the log since (rule 8: `largest` is resolved once). So does a late commit of the owner before us, as
-    /// long as we have no position. Else it is an offset that does not count any more, such as a commit of ours.
-    Reset,
-    /// Ours, whatever it is: somebody asked for it.
-    Seek,
-}
-
 /// Reads and writes the group's offset nodes through the session actor.
-pub struct OffsetStore {
+pub(super) struct ZookeeperStore {
     paths: GroupPaths,
     session: Slot<ZkSession>,
 }
 
-impl OffsetStore {
+impl ZookeeperStore {
     /// The offsets of one group.
-    pub fn new(paths: GroupPaths, session: Slot<ZkSession>) -> Self {
+    pub(super) fn new(paths: GroupPaths, session: Slot<ZkSession>) -> Self {
         Self { paths, session }
     }
 
-    /// The stored offset and its node's version.
-    ///
-    /// # Errors
-    /// [`CommitError::Store`] when it cannot be read, or is not a number; never taken for "no offset".
-    pub async fn read(&self, partition: &TopicPartition) -> Result<Position, CommitError> {
+    /// The stored offset and its node's version. One that cannot be read, or is not a number, is never taken for "no
+    /// offset".
+    pub(super) async fn read(&self, partition: &TopicPartition) -> Result<Position, CommitError> {
         self.read_node(partition).await.map(|(position, _)| position)
     }
 
     /// The same, and whether it was stored for an earlier topic of this name. Offset and topic stand in one ensemble,
     /// which numbers all changes in one order.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub async fn read_with_topic(
+    pub(super) async fn read_with_topic(
         &self,
         partition: &TopicPartition,
         nodes: TopicNodes,
     ) -> Result<Stored, CommitError> {
         // the offset first: a topic that is made again between the reads is then seen to be later
         let (mut position, stored_in) = self.read_node(partition).await?;
-        let path = match nodes {
-            TopicNodes::Kafka => paths::topic(&partition.topic),
-            TopicNodes::Group => self.paths.topic(&partition.topic),
-        };
-        let since = match (self.data(path).await, nodes) {
-            (Ok((_, stat)), TopicNodes::Kafka) => stat.czxid,
-            (Ok((_, stat)), TopicNodes::Group) => topic_ids::since(stat.version, stat.mzxid),
-            // deleted just now, or never noted: any that comes is later
-            (Err(ZkError::NoNode(_)), _) => 0,
-            (Err(error), _) => {
-                return Err(CommitError::Store { partition: partition.clone(), why: error.to_string() });
-            }
-        };
+        let since = self.since(partition, nodes).await?;
         // 0 passes over nothing, and operators store it before a topic is made
         let may_be_earlier = position.offset != Some(0);
         position.earlier_topic = may_be_earlier && stored_in.is_some_and(|zxid| zxid < since);
         Ok(Stored { position, since: Some(since) })
+    }
+
+    /// The transaction since which the present topic stands under its name; 0 without a node.
+    pub(super) async fn since(
+        &self,
+        partition: &TopicPartition,
+        nodes: TopicNodes,
+    ) -> Result<i64, CommitError> {
+        let path = match nodes {
+            TopicNodes::Kafka => paths::topic(&partition.topic),
+            TopicNodes::Group => self.paths.topic(&partition.topic),
+        };
+        match (self.data(path).await, nodes) {
+            (Ok((_, stat)), TopicNodes::Kafka) => Ok(stat.czxid),
+            (Ok((_, stat)), TopicNodes::Group) => Ok(topic_ids::since(stat.version, stat.mzxid)),
+            // deleted just now, or never noted: any that comes is later
+            (Err(ZkError::NoNode(_)), _) => Ok(0),
+            (Err(error), _) => {
+                Err(CommitError::Store { partition: partition.clone(), why: error.to_string() })
+            }
+        }
     }
 
     /// The position, and the transaction that stored it.
@@ -85,53 +77,53 @@ impl OffsetStore {
         match self.data(path.clone()).await {
             Ok((data, stat)) => {
                 let offset = offset::parse_offset(&path, &data).map_err(|error| failed(error.to_string()))?;
-                Ok((Position { offset, version: stat.version, earlier_topic: false }, Some(stat.mzxid)))
+                Ok((Position::of(offset, None, stat.version), Some(stat.mzxid)))
             }
-            Err(ZkError::NoNode(_)) => {
-                Ok((Position { offset: None, version: NO_VERSION, earlier_topic: false }, None))
-            }
+            Err(ZkError::NoNode(_)) => Ok((Position::NONE, None)),
             Err(error) => Err(failed(error.to_string())),
         }
     }
 
-    /// Stores the acknowledged offset if it is ahead of what is stored; whether it wrote.
-    ///
-    /// # Errors
-    /// See [`CommitError`].
-    pub async fn commit(&self, partition: &OwnedPartition) -> Result<bool, CommitError> {
+    /// Stores an offset if it is ahead of what is stored; whether it wrote.
+    pub(super) async fn commit(&self, partition: &OwnedPartition, offset: i64) -> Result<bool, CommitError> {
         // an offset of an earlier topic, written now, would look like one of the present
         if !partition.may_commit() {
             return Ok(false);
         }
-        let (acked, committed) = (partition.acked(), partition.committed());
         let takes_back = matches!(partition.unanswered(), Some(Unanswered::Seek(_)));
-        if acked < 0 || (acked <= committed && !takes_back) {
+        let Some(offset) = commit::to_write(offset, partition.in_zookeeper(), takes_back) else {
             return Ok(false);
-        }
-        self.write(partition, acked, Purpose::Commit).await.map(|_| true)
+        };
+        self.write(partition, partition.topic_number(), offset, Purpose::Commit).await.map(|_| true)
     }
 
     /// Stores a position made by `auto.offset.reset`, which may be lower than what is stored. Gives the position that
     /// counts: this one, or what was stored since the partition was claimed.
-    ///
-    /// # Errors
-    /// See [`CommitError`].
-    pub async fn reset(&self, partition: &OwnedPartition, offset: i64) -> Result<i64, CommitError> {
-        self.write(partition, offset, Purpose::Reset).await
+    pub(super) async fn reset(&self, asked: &CommitReset, offset: i64) -> Result<i64, CommitError> {
+        let purpose = Purpose::Reset { instead_of: asked.instead_of };
+        self.write(&asked.partition, asked.topic, offset, purpose).await
     }
 
-    /// Stores a position that somebody asked for, whatever is stored.
-    ///
-    /// # Errors
-    /// See [`CommitError`].
-    pub async fn seek(&self, partition: &OwnedPartition, offset: i64) -> Result<(), CommitError> {
-        self.write(partition, offset, Purpose::Seek).await.map(drop)
+    /// Stores a position that somebody asked for, whatever is stored; once more where it is not known whether it was
+    /// done. `sought` is to take the place of `claim`, which is told when the topic is made again.
+    pub(super) async fn seek(
+        &self,
+        claim: &OwnedPartition,
+        sought: &OwnedPartition,
+        offset: i64,
+    ) -> Result<(), CommitError> {
+        let seek = || self.write(sought, claim.topic_number(), offset, Purpose::Seek);
+        match seek().await {
+            Err(CommitError::Store { .. }) => seek().await.map(drop),
+            outcome => outcome.map(drop),
+        }
     }
 
-    /// Gives what is stored then.
+    /// Gives what is stored then. Nothing of an earlier topic than the present one is written.
     async fn write(
         &self,
         partition: &OwnedPartition,
+        topic: u64,
         offset: i64,
         purpose: Purpose,
     ) -> Result<i64, CommitError> {
@@ -143,26 +135,32 @@ impl OffsetStore {
             if !partition.is_leased() {
                 return Err(CommitError::Fenced(tp.clone()));
             }
-            if purpose == Purpose::Reset {
-                partition.set_unanswered(Some(Unanswered::Reset(value)));
+            if partition.topic_number() != topic {
+                let why = "its topic was made again meanwhile".to_owned();
+                return Err(CommitError::Store { partition: tp.clone(), why });
+            }
+            if let Purpose::Reset { instead_of } = purpose {
+                partition.set_unanswered(topic, Some(Unanswered::Reset { instead_of, made: value }));
             }
             match self.put(partition.epoch, path.clone(), value, version).await {
                 Ok(version) => {
-                    partition.set_committed(value, version);
+                    partition.set_in_zookeeper(value, version);
                     return Ok(value);
                 }
                 Err(ZkError::BadVersion(_) | ZkError::NodeExists(_) | ZkError::NoNode(_)) => {
-                    partition.set_unanswered(unanswered);
+                    partition.set_unanswered(topic, unanswered);
                     let stored;
                     (stored, value, version) = self.resolve(partition, offset).await?;
                     match (purpose, stored) {
-                        (Purpose::Reset, Some(stored)) if stands(partition, stored) => {
+                        (Purpose::Reset { instead_of }, Some(stored))
+                            if stands(partition, instead_of, stored, offset) =>
+                        {
                             tracing::warn!(partition = %tp, stored, offset, why = "stored meanwhile", "no new position");
-                            partition.set_committed(stored, version);
+                            partition.set_in_zookeeper(stored, version);
                             return Ok(stored);
                         }
-                        // our own, which was taken for failed
-                        (Purpose::Commit, Some(stored)) if unanswered != Some(Unanswered::Seek(stored)) => {}
+                        // else it may be of a seek of ours which was taken for failed, of the last or one before
+                        (Purpose::Commit, Some(_)) if !matches!(unanswered, Some(Unanswered::Seek(_))) => {}
                         _ => value = offset,
                     }
                 }
@@ -237,9 +235,13 @@ impl OffsetStore {
 }
 
 /// Whether what was stored meanwhile counts more than a position that is made now.
-fn stands(partition: &OwnedPartition, stored: i64) -> bool {
-    let has_none = partition.acked() == NO_OFFSET && !partition.is_of_earlier_topic();
-    has_none || partition.unanswered() == Some(Unanswered::Reset(stored))
+fn stands(partition: &OwnedPartition, instead_of: i64, stored: i64, offset: i64) -> bool {
+    has_none(partition) || (partition.made_before(instead_of) == Some(stored) && stored <= offset)
+}
+
+/// Whether it has no position yet, not even one that does not count.
+pub(super) fn has_none(partition: &OwnedPartition) -> bool {
+    partition.acked() == NO_OFFSET && !partition.is_of_earlier_topic()
 }
 
 /// The session actor is being restarted.
