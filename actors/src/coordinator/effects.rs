@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use actix::prelude::*;
 use futures_util::future::join_all;
 use kafka_troupe_proto::TopicPartition;
-use kafka_troupe_proto::group::{ClaimAnswer, Effect, Generation, Input, Phase, SessionNumber};
+use kafka_troupe_proto::group::{ClaimAnswer, Effect, Generation, Input, Phase, Progress, SessionNumber};
 use kafka_troupe_proto::zk::ConsumerThreadId;
 use kafka_troupe_proto::zk::registration::Registration;
 use tokio::time::Instant;
@@ -40,7 +40,12 @@ impl RebalanceCoordinator {
                 let delay = Duration::from_millis(at.saturating_sub(self.now()));
                 ctx.run_later(delay, move |this, ctx| this.take(Input::TimerRang { generation }, ctx));
             }
-            Effect::Report(progress) => self.traces.note(&progress),
+            Effect::Report(progress) => {
+                self.traces.note(&progress);
+                if matches!(progress, Progress::Settled { .. }) {
+                    self.forget_unstarted();
+                }
+            }
             Effect::Leave => {
                 self.parts.guard.dismiss();
                 ctx.stop();
@@ -84,6 +89,7 @@ impl RebalanceCoordinator {
         );
         ctx.spawn(read.into_actor(self).map(move |read, this, ctx| {
             let outcome = read.map(|read| {
+                this.parts.committer.do_send(SetBrokers(read.brokers.clone()));
                 this.parts.fetchers.do_send(SetBrokers(read.brokers));
                 if generation == this.machine.generation() {
                     this.expect_of_peers(&read.snapshot, ctx);
@@ -154,9 +160,9 @@ impl RebalanceCoordinator {
             let share = question.share_of_handlers(limit);
             join_all(owned.iter().map(|partition| drain(partition, share))).await;
             question.ask(&owned, why, end.saturating_duration_since(Instant::now())).await;
-            let owned = registry.settle(owned);
+            let flush = FlushGeneration { partitions: registry.settle(owned), until: end };
             // a committer that is being restarted commits nothing; the records come again
-            let _ = committer.send(FlushGeneration(owned)).await;
+            let _ = committer.send(flush).await;
             Input::Stopped { generation, partitions }
         };
         self.spawn_input(io, ctx);

@@ -11,7 +11,7 @@
 //! - *Supervision*: restarted by the `ConsumerSystem` after a panic. The new one stops what the old one ran, reads
 //!   which owner nodes are our session's, and goes on from there ([`Machine::adopt`]).
 //! - *Talks to*: `ZkSession` (all znodes), `TopicMetadata` (topics and brokers, with `bootstrap.servers`),
-//!   `OffsetCommitter` (positions, last flush), `FetcherManager` (start, stop, brokers, topics made again),
+//!   `OffsetCommitter` (positions, last flush, brokers), `FetcherManager` (start, stop, brokers, topics made again),
 //!   `StreamQueue` (forget chunks), the application's [listener](crate::rebalance_listener).
 
 mod effects;
@@ -91,7 +91,7 @@ pub struct GroupStatus {
     pub rebalances: u64,
     /// The last of them, oldest first.
     pub traces: Vec<RebalanceTrace>,
-    /// Why whole ownership has been missing for too long, while it is.
+    /// Why whole ownership has been missing for too long, or a partition could not start for as long, while it is so.
     pub failing: Option<String>,
     /// Other members that have given up or plan differently, while they do. We may be well all the same.
     pub peers: Vec<PeerFault>,
@@ -144,6 +144,9 @@ pub struct RebalanceCoordinator {
     seen: Option<SessionEpoch>,
     /// Claimed, and the position is being read or the listener asked: the rebalance that claimed it.
     starting: BTreeMap<TopicPartition, Generation>,
+    /// Claimed, and not started since then: the machine takes a claim for whole ownership, and tells of no failure that
+    /// goes on.
+    unstarted: BTreeMap<TopicPartition, Instant>,
     /// What became ready since the listener was asked last: it is asked about all of it at once.
     asked_next: Vec<Ready>,
     /// Those that the last read found to concern us, whose nodes are watched.
@@ -180,6 +183,7 @@ impl RebalanceCoordinator {
             session: SessionEpoch::default(),
             seen: None,
             starting: BTreeMap::new(),
+            unstarted: BTreeMap::new(),
             asked_next: Vec::new(),
             topics: BTreeMap::new(),
             incarnations: BTreeMap::new(),

@@ -55,10 +55,9 @@ pub(super) fn recover(
             join_all(left.iter().map(|partition| super::effects::drain(partition, share))).await;
         }
         question.ask(&left, ReleaseReason::Restarted, end.saturating_duration_since(Instant::now())).await;
-        if !left.is_empty() {
-            // what is not committed is delivered again
-            let _ = committer.send(FlushGeneration(registry.settle(left))).await;
-        }
+        // also without any: the flush of the last coordinator may still wait for its turn, and must not come after the
+        // read of where it stopped. What is not committed is delivered again
+        let _ = committer.send(FlushGeneration { partitions: registry.settle(left), until: end }).await;
         let found = find_all(&session, &znodes).await;
         found.map(|(session, epoch, nodes)| Found { session, epoch, generation, nodes })
     }

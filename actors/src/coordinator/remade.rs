@@ -107,7 +107,7 @@ impl RebalanceCoordinator {
         }
         self.keep_outdated_uncommitted();
         self.tell_remade();
-        self.parts.registry.retired().iter().for_each(|partition| self.keep_unflushed_if_gone(partition));
+        self.parts.registry.unflushed().iter().for_each(|partition| self.keep_unflushed_if_gone(partition));
     }
 
     /// An offset of the earlier topic would count as one of the later, which has been noted.
@@ -141,7 +141,7 @@ impl RebalanceCoordinator {
     fn tell_remade(&mut self) {
         let mut remade = Vec::new();
         // with those that are given up, until their last flush is done
-        self.incarnations.retain(|partition, _| self.parts.registry.is_committable(partition));
+        self.incarnations.retain(|partition, _| self.parts.registry.may_be_written(partition));
         for (partition, begun) in &mut self.incarnations {
             let Some(now) = self.topics.get(&partition.topic).and_then(|topic| topic.incarnation) else {
                 continue;

@@ -4,20 +4,23 @@ use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kafka_troupe_proto::TopicPartition;
-use kafka_troupe_proto::group::Progress;
+use kafka_troupe_proto::group::{Generation, Progress};
 use kafka_troupe_proto::schemas::rebalance::v1::{Outcome, Partition, RebalanceTrace, WaitedFor};
 use tokio::time::Instant;
 
 /// How many past rebalances are kept.
 const KEPT: usize = 32;
 
-/// Past rebalances, the one under way, and whether it is failing.
+/// Past rebalances, the one under way, and what fails for too long.
 #[derive(Default)]
 pub(super) struct Traces {
     past: VecDeque<RebalanceTrace>,
     current: Option<(RebalanceTrace, Instant)>,
     settled: u64,
-    failing: Option<String>,
+    /// Whole ownership has been missing for too long.
+    unowned: Option<String>,
+    /// What is owned has not started for as long.
+    unstarted: Option<String>,
 }
 
 impl Traces {
@@ -30,7 +33,16 @@ impl Traces {
     }
 
     pub(super) fn failing(&self) -> Option<&str> {
-        self.failing.as_deref()
+        self.unowned.as_deref().or(self.unstarted.as_deref())
+    }
+
+    /// Something is owned, and has not started for as long as whole ownership may be missing.
+    pub(super) fn start_is_missing(&mut self, generation: Generation, why: &str) {
+        fail(&mut self.unstarted, generation, why, "a partition could not start for too long; still trying");
+    }
+
+    pub(super) fn no_start_is_missing(&mut self) {
+        self.unstarted = None;
     }
 
     pub(super) fn note(&mut self, progress: &Progress) {
@@ -53,13 +65,13 @@ impl Traces {
             }
             Progress::Settled { generation, owned } => {
                 tracing::info!(%generation, owned, "rebalance done");
-                self.failing = None;
+                self.unowned = None;
                 self.settled += 1;
                 self.end(Outcome::Stable, "");
             }
             Progress::Failing { generation, why } => {
-                tracing::error!(%generation, why, "whole ownership is missing for too long; still trying");
-                self.failing = Some(why.clone());
+                let what = "whole ownership is missing for too long; still trying";
+                fail(&mut self.unowned, *generation, why, what);
             }
             Progress::Lost { partitions, why } => {
                 tracing::warn!(partitions = partitions.len(), why, "partitions lost");
@@ -107,6 +119,14 @@ impl Traces {
             self.past.push_back(trace);
         }
     }
+}
+
+/// Told once per spell; the last reason is kept.
+fn fail(spell: &mut Option<String>, generation: Generation, why: &str, what: &str) {
+    if spell.is_none() {
+        tracing::error!(%generation, why, "{what}");
+    }
+    *spell = Some(why.to_owned());
 }
 
 fn count(number: usize) -> u32 {

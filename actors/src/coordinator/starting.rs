@@ -7,6 +7,7 @@ use actix::prelude::*;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::group::{Generation, Input, SessionNumber};
 use kafka_troupe_proto::zk::ConsumerThreadId;
+use tokio::time::Instant;
 
 use super::RebalanceCoordinator;
 use super::topics::Incarnation;
@@ -96,6 +97,35 @@ impl RebalanceCoordinator {
             self.start_failed(&ready.start, ready.partition, why, ctx);
         } else {
             self.starting.remove(&ready.partition);
+            if self.unstarted.remove(&ready.partition).is_some() {
+                self.look_at_unstarted();
+            }
+        }
+    }
+
+    /// For as long as whole ownership may be missing (rule 2).
+    fn is_late(&self, since: Instant) -> bool {
+        let config = &self.parts.config;
+        since.elapsed() >= config.rebalance_backoff * config.rebalance_max_retries
+    }
+
+    fn note_unstarted(&mut self, generation: Generation, partition: &TopicPartition, why: &str) {
+        let since = *self.unstarted.entry(partition.clone()).or_insert_with(Instant::now);
+        if self.is_late(since) {
+            self.traces.start_is_missing(generation, why);
+        }
+    }
+
+    /// A rebalance has settled: what is not ours by now is for others to start.
+    pub(super) fn forget_unstarted(&mut self) {
+        self.unstarted.retain(|tp, _| self.machine.holds(tp));
+        self.look_at_unstarted();
+    }
+
+    /// The spell is over when nothing is late any more.
+    fn look_at_unstarted(&mut self) {
+        if !self.unstarted.values().any(|since| self.is_late(*since)) {
+            self.traces.no_start_is_missing();
         }
     }
 
@@ -134,6 +164,7 @@ impl RebalanceCoordinator {
     ) {
         self.starting.remove(&partition);
         let generation = start.generation;
+        self.note_unstarted(generation, &partition, &why);
         let told = self.release_question(generation, &[partition.clone()].into());
         let limit = self.parts.config.drain_timeout;
         let io = async move {
