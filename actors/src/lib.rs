@@ -4,10 +4,10 @@
 //!                    ConsumerSystem (starts and restarts all of them)
 //!        ┌────────────────┬──────────────┴───┬─────────────────┬──────────────────┐
 //!    ZkSession ──▶ RebalanceCoordinator ─▶ FetcherManager ─▶ BrokerFetcher ─▶ StreamQueue ─▶ handler / KafkaStream
-//!        ▲           ▲    │     ▲             (one)          (per broker)     (per thread)        │
+//!        ▲           ▲    │     ▲             (one)       (some per broker)   (per thread)        │
 //!        │           │    ▼     │ PartitionsLost                                                  │ acknowledges
 //!        └───────────┼ OffsetCommitter ◀──────────── TopicRegistry (shared positions) ◀───────────┘
-//!                    │
+//!                    │      └─▶ the group's coordinator, a broker (with offsets.storage=kafka)
 //!              TopicMetadata (with bootstrap.servers)
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! - [`coordinator`]: which partitions are ours; runs the pure rebalance machine.
 //! - [`fetcher_manager`], [`broker_fetcher`], [`broker_connection`]: from the brokers' sockets to chunks.
 //! - [`stream_queue`]: chunks to records, one stream per consumer thread; drives handlers, feeds [`KafkaStream`].
-//! - [`offset_committer`]: what is stored of how far we are.
+//! - [`offset_committer`]: what is stored of how far we are, in ZooKeeper or Kafka.
 //! - [`rebalance_listener`]: the application's actor that is asked before partitions go and before they start.
 //! - [`registry`]: positions and gates of owned partitions, shared.
 //! - [`consumer_system`]: assembly, supervision, metrics, shutdown.
@@ -90,7 +90,7 @@
 //!   until the stream has taken it in, or it is dropped, wherever that is: one that is counted for ever stalls its
 //!   partition for ever. (`a_chunk_that_a_stream_does_not_take_in_is_not_on_its_way_any_more`)
 //! - A position that was made and whose storing was not answered must not be made again: `largest` is another place by
-//!   then. What stands in the offset node counts ([`offset_committer::OffsetStore::reset`]), and whoever asked may have
+//!   then. What stands in the offset node counts (`offset_committer/zookeeper_store.rs`), and whoever asked may have
 //!   ended: so the committer, once it is stored, gives the position to the partition itself
 //!   ([`offset_committer::CommitReset::instead_of`]). Only for a position that was made, or where we have none: a
 //!   commit of ours whose answer was lost is no news, and must not keep us past the end of a truncated log, or at an
@@ -106,6 +106,13 @@
 //!   over to after a crash. (`tests/offsets/seeks.rs`)
 //! - A stored offset that is ahead must not keep an explicit reset from being committed
 //!   ([`registry::OwnedPartition::reset`]).
+//! - What one of a broker's fetchers (`num.consumer.fetchers`) has asked for is not counted in a stream's room before
+//!   it comes, so the others must know of it; and a fetcher that waits, perhaps for a broker that is dead, must not
+//!   keep the room from them, so none asks for more than its share (`broker_fetcher/budget.rs`).
+//! - A connection that the broker closed for being idle shows by the next request only, and then looks like one that
+//!   failed. After a rest, with not a byte of an answer, it is opened anew at once; but once only: a broker that closes
+//!   on every request would be asked without a pause
+//!   (`a_connection_that_is_opened_anew_and_closed_again_is_a_failure`).
 //! - What a broker says of aborted transactions counts from the offset that it was asked for: an abort marker before
 //!   the position must be seen all the same, or what its producer committed later is left out.
 //! - Where a time is searched in vain, the end of the log that counts is the one *before* the search; else what came
@@ -120,7 +127,58 @@
 //!   one that was cut off, what we have read would look as of another topic
 //!   (`a_leader_epoch_that_is_never_heard_of_again_is_given_up_and_what_was_read_is_looked_at`).
 //!
+//! ## Offsets in Kafka
+//! - Kafka compares nothing: a request that was given up may be carried out after later ones, and after the partition
+//!   was released. A commit of ours done late is put right by the next, which writes all that is owned, changed or not;
+//!   of a partition that has gone it takes the group back to what we had acknowledged. So only the time counts: none is
+//!   sent, or waited for, beyond the lease, and a release waits for those in flight, also without automatic commit
+//!   (`the_wait_for_an_answer_ends_with_the_lease_and_nothing_is_sent_after_it`,
+//!   `without_automatic_commit_a_release_waits_for_the_commit_in_flight`,
+//!   `a_commit_by_hand_is_answered_before_its_partition_is_the_next_owners`).
+//! - A commit that waits to be tried again must look again whether it may be: meanwhile the partition may be lost, or
+//!   its topic made again (`a_commit_that_is_tried_again_looks_again_whether_it_may_be`,
+//!   `a_flush_is_not_tried_again_when_the_partition_is_lost_meanwhile`).
+//! - An explicit commit may be past what is acknowledged; the next automatic one writes the larger, also of one whose
+//!   answer was lost, for it may stand
+//!   (`an_automatic_commit_takes_no_explicit_one_back_not_even_one_whose_answers_were_lost`).
+//! - A position that was made and whose storing failed is not made again, in no store: it may be carried out yet, and
+//!   one store may have it (`a_position_that_only_zookeeper_took_stands_when_it_is_made_again`), also after a commit
+//!   that moved nothing (`a_position_whose_storing_failed_stands_after_a_commit_that_moved_nothing`). It counts in the
+//!   place where it was made, or an old one would come back much later
+//!   (`a_position_whose_storing_failed_does_not_stand_after_a_seek_or_a_commit`), and in the topic in which it was made
+//!   (`a_position_that_was_made_while_the_topic_was_made_again_does_not_stand`); and a lower one that is found since
+//!   counts more, for the log may have been truncated once more
+//!   (`a_lower_position_that_is_found_since_counts_more_than_one_whose_storing_failed`).
+//! - A position that is made or sought is stored in the topic for which it was asked, in both stores: the topic may be
+//!   made again between the two (`in_both_stores_a_topic_that_is_made_again_between_them_keeps_kafka_unwritten`). When
+//!   it is read, Kafka is asked after the topic's number was
+//!   (`a_topic_that_is_made_again_after_kafka_was_read_is_not_the_one_that_it_was_read_for`).
+//! - A claim that is renewed knows what is stored together with the one before, to which an earlier commit is answered
+//!   (`an_explicit_commit_that_was_asked_for_before_its_claim_was_renewed_is_not_taken_back`).
+//! - After a while with Kafka alone ZooKeeper is behind, and must be written although nothing was read since
+//!   (`the_first_commit_brings_the_store_that_is_behind_up`): each store's offset is known by itself.
+//! - Brokers close connections that were idle: such a try counts for nothing, else the last flush would be lost to it
+//!   (`a_commit_whose_connection_is_closed_is_sent_again_on_another`).
+//! - While others wait for a partition, commits are tried again until the drain time is over, also those that were
+//!   begun before (`a_flush_ends_in_bounded_time`). What waits for its turn then is not tried at all, for each try
+//!   would make the release later (`a_flush_does_not_wait_for_a_try_of_each_commit_that_is_queued_before_it`), and a
+//!   read is cut off (`a_flush_does_not_wait_for_a_read_that_is_not_answered`). `offsets_channel` has a table of such
+//!   waits.
+//! - What is stored is read for a reset before its turn to write comes, or all commits wait for a coordinator that
+//!   loads (`no_commit_and_no_release_waits_for_a_position_that_cannot_be_read`).
+//! - The wait for an answer is bounded by the lease as it is extended, not as it was: a broker may take longer for a
+//!   commit than the lease has left, and a release would go on with the request under way
+//!   (`an_answer_is_waited_for_as_long_as_the_lease_is_extended`).
+//! - A restarted coordinator has nothing to flush and flushes all the same, to wait for the flush of its earlier life
+//!   (`a_restarted_coordinator_releases_nothing_before_the_flush_of_its_earlier_life_is_answered`).
+//! - The answer of an actor outlives its panic: what an earlier life of the committer writes is waited for by the next
+//!   ([`offset_committer::Inherited`], `a_restarted_committer_commits_nothing_beside_a_seek_of_its_earlier_life`).
+//! - What is refused for good is asked for again all the same, by each partition for itself, so a refusal is followed
+//!   by a pause as well (`what_is_refused_for_good_is_not_asked_for_without_a_pause`).
+//!
 //! ## Topics and offsets
+//! - A claim whose last flush waits for its turn, or is tried again, has left the registry and must be told all the same
+//!   that its topic was made again (`a_claim_that_is_being_flushed_is_told_that_its_topic_was_made_again`).
 //! - A topic that is deleted and made again looks the same in the group's snapshot, and an offset of the earlier one
 //!   passes over records of the later: only the transaction that made its node tells, or its id. So no offset of the
 //!   earlier topic may be written after that transaction, by a commit, a flush or a position that is being made
@@ -129,6 +187,20 @@
 //!   topic's ([`topic_ids`](kafka_troupe_proto::zk::topic_ids)).
 //! - Brokers before 0.11 make the topics that Metadata names, also one that was just deleted: they are asked for all
 //!   topics. (`tests/offsets/remade.rs`)
+//!
+//! ## Commits that are asked for
+//! - The commit of an interval waits for its turn like others, one at a time. Left out whenever somebody wrote or waited
+//!   to, it never came beside handlers that commit each record
+//!   (`handlers_that_commit_each_record_do_not_keep_the_interval_s_commit_from_its_turn`).
+//! - Of several seeks that failed any may stand, not the last one only: the next commit writes over whatever it finds
+//!   (`of_two_seeks_that_failed_the_first_is_taken_back_as_well`).
+//! - An added member whose committer has ended is asked again until it has ended itself, or its end would be a failure
+//!   of the others' commits. (`a_member_that_is_ending_is_no_failure_of_the_others`)
+//! - A committer that panicked is waited for, a commit that is under way at a live one for as long as its stores take:
+//!   to give that up was to queue the next beside it
+//!   (`a_commit_to_a_coordinator_that_is_silent_says_so_however_long_it_takes`). The channel to Kafka ends with its
+//!   committer and the pass does not: what is answered by nobody then is asked for again, and not what else was
+//!   committed (`a_commit_to_kafka_outlives_a_committer_that_panics`).
 //!
 //! ## Actors and tests
 //! - An actor that panics lets go of the answers that it owes, which may read as an answer of none: only an empty
@@ -159,6 +231,6 @@ pub mod testkit;
 pub mod topic_metadata;
 pub mod zk_session;
 
-pub use consumer_system::{ConsumerHandle, ConsumerSystem, StartError};
+pub use consumer_system::{ConsumerHandle, ConsumerSystem, Offsets, StartError};
 pub use record::{ConsumeError, DecodeError, HandlerError, HandlerResult, Header, Record, TimestampType};
 pub use stream_queue::KafkaStream;

@@ -1,4 +1,4 @@
-//! Members that were added while this one ran: they share its group, its commits and its end.
+//! Members that were added while this one ran: they share its group, its [commits](super::offsets) and its end.
 
 use std::future::Future;
 
@@ -8,10 +8,9 @@ use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
 use tokio::time::timeout;
 
 use super::children::DESCRIBE;
-use super::{Commit, ConsumerHandle, ConsumerSystem, StartError};
-use crate::offset_committer::{CommitError, CommitNow};
+use super::{ConsumerHandle, ConsumerSystem, StartError};
 
-/// A second member has registered: it is this system's from now on.
+/// A second member is about to register: it is this system's from now on, before its handlers can ask for a commit.
 #[derive(Message)]
 #[rtype(result = "Result<(), StartError>")]
 pub(super) struct Added(pub(super) ConsumerHandle);
@@ -26,23 +25,6 @@ impl Handler<Added> for ConsumerSystem {
         self.forget_ended();
         self.added.push(member);
         Ok(())
-    }
-}
-
-impl Handler<Commit> for ConsumerSystem {
-    type Result = ResponseFuture<Result<usize, CommitError>>;
-
-    fn handle(&mut self, _: Commit, _: &mut Self::Context) -> Self::Result {
-        self.forget_ended();
-        let (committer, added) = (self.parts.committer.clone(), self.added.clone());
-        Box::pin(async move {
-            let own = async {
-                let answer = committer.send(CommitNow { why: "asked for" }).await;
-                answer.unwrap_or(Err(CommitError::NotRunning))
-            };
-            let (own, added) = tokio::join!(own, join_all(added.iter().map(ConsumerHandle::commit)));
-            added.into_iter().try_fold(own?, |written, added| Ok(written + added?))
-        })
     }
 }
 

@@ -6,21 +6,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actix::dev::ToEnvelope;
 use actix::prelude::*;
-use kafka_troupe_proto::config::{ConsumerConfig, OffsetsStorage};
+use kafka_troupe_proto::config::ConsumerConfig;
 use kafka_troupe_proto::zk::ConsumerId;
 use kafka_troupe_proto::zk::topic_filter::TopicFilter;
 
 use super::added::Added;
 use super::ports::Ports;
 use super::subscribed::{self, Subscribed, Topics};
-use super::{ConsumerHandle, ConsumerSystem, Parts, Started};
+use super::{ConsumerHandle, ConsumerSystem, Offsets, Parts, Started};
 use crate::lease::Lease;
 use crate::rebalance_listener::{
     BeforeReleasingPartitions, BeforeStartingPartitions, OwnershipLost, RebalanceListener,
 };
 use crate::record::Record;
 use crate::registry::TopicRegistry;
-use crate::stream_queue::{Credit, HandlerFactory, Streams};
+use crate::stream_queue::{CommitAfter, Credit, HandlerFactory, Streams};
 use crate::supervise::Slot;
 use crate::zk_session::{ClientHolder, ZkError, port::ZkConnector};
 
@@ -37,14 +37,6 @@ pub enum StartError {
     /// The subscriptions make no sense.
     #[error("{0}")]
     Subscription(String),
-    /// A property asks for what Troupe does not do yet.
-    #[error("{property}: {why}")]
-    Unsupported {
-        /// The property.
-        property: &'static str,
-        /// What to do.
-        why: &'static str,
-    },
 }
 
 /// Assembles a [`ConsumerSystem`].
@@ -57,6 +49,9 @@ pub struct Builder {
     ports: Ports,
     listener: Option<RebalanceListener>,
     listener_start_limit: Duration,
+    offsets: Offsets,
+    /// In records; 0: not by their number.
+    commit_after: u32,
     /// The running system that this is added to.
     to: Option<Addr<ConsumerSystem>>,
 }
@@ -69,6 +64,8 @@ impl Builder {
             ports: Ports::default(),
             listener: None,
             listener_start_limit: RebalanceListener::START_LIMIT,
+            offsets: Offsets::default(),
+            commit_after: 0,
             to: None,
         }
     }
@@ -148,6 +145,29 @@ impl Builder {
         self
     }
 
+    /// Commits offsets, for handlers and other actors: it can be given to them now, and commits once the member runs.
+    ///
+    /// Of an [added](ConsumerHandle::subscribe) member, it commits that member's partitions; that of the first commits
+    /// those of all.
+    pub fn offsets(&self) -> Offsets {
+        self.offsets.clone()
+    }
+
+    /// Has what is acknowledged committed at the latest when so many `records` were acknowledged, on all streams of the
+    /// member together, since it was last committed because of this; up to a sixteenth earlier, as each stream counts
+    /// by itself for a while. 0, the default, is never. One commit at a time: what is acknowledged while one is under
+    /// way is for the next.
+    ///
+    /// It comes beside `auto.commit.interval.ms`, or, with `auto.commit.enable=false`, in its place: whatever else
+    /// automatic commit does, such as the commit of partitions that are given up, is done then as well.
+    ///
+    /// After a crash, these are handled again: at most `records`, what was acknowledged while commits were under way,
+    /// and the record that each stream had in hand; `records` more for each commit before it that failed.
+    pub fn commit_after(mut self, records: u32) -> Self {
+        self.commit_after = records;
+        self
+    }
+
     /// Another ZooKeeper client than the default one.
     pub fn connector(mut self, connector: Arc<dyn ZkConnector>) -> Self {
         self.ports.connector = connector;
@@ -175,19 +195,23 @@ impl Builder {
         let (threads, mut arbiters) = (self.ports.threads, Vec::new());
         let (control, fetching) = (threads.arbiter(&mut arbiters), threads.arbiter(&mut arbiters));
         let (streams, handlers, stream_arbiters) = self.lay_out(&mut arbiters);
+        let commit_after = self.counting().map(Arc::new);
         let lease = Arc::new(Lease::new());
         let config = Arc::new(self.config);
+        let registry = Arc::new(TopicRegistry::default());
         let parts = Parts {
             consumer_id: consumer_id(&config),
             config: Arc::clone(&config),
             subscription: subscribed::registered(&self.subscribed),
-            registry: Arc::new(TopicRegistry::default()),
+            registry: Arc::clone(&registry),
             holder: ClientHolder::new(Arc::clone(&lease)),
             lease,
             streams: Arc::clone(&streams),
             handlers,
             stream_arbiters,
             listener: self.listener.map(|listener| Arc::new(listener.waiting_for(self.listener_start_limit))),
+            offsets: self.offsets.clone(),
+            commit_after: commit_after.clone(),
             control: control.clone(),
             fetching,
             ports: self.ports.clone(),
@@ -196,10 +220,22 @@ impl Builder {
             coordinator: Slot::default(),
             fetchers: Slot::default(),
             committer: Slot::default(),
+            inherited: Arc::default(),
         };
         let system = ConsumerSystem::start_in_arbiter(&control, |_| ConsumerSystem::new(parts));
         let pulled = self.subscribed.into_iter().filter(|it| it.handler.is_none()).collect();
-        let handle = ConsumerHandle::new(system, streams, pulled, arbiters, config, self.ports);
+        let handle = ConsumerHandle {
+            system,
+            streams,
+            pulled,
+            arbiters,
+            config,
+            ports: self.ports,
+            offsets: self.offsets,
+            commit_after,
+            registry,
+            added: Arc::default(),
+        };
         match join(&handle, self.to).await {
             Ok(()) => Ok(handle),
             Err(error) => {
@@ -210,12 +246,12 @@ impl Builder {
     }
 
     fn check(&self) -> Result<(), StartError> {
-        subscribed::check(&self.subscribed).map_err(StartError::Subscription)?;
-        if self.config.offsets_storage != OffsetsStorage::Zookeeper {
-            let why = "offsets are stored in ZooKeeper only; set it to zookeeper";
-            return Err(StartError::Unsupported { property: "offsets.storage", why });
-        }
-        Ok(())
+        subscribed::check(&self.subscribed).map_err(StartError::Subscription)
+    }
+
+    fn counting(&self) -> Option<CommitAfter> {
+        let streams = self.subscribed.iter().map(|it| it.streams).sum();
+        (self.commit_after > 0).then(|| CommitAfter::new(self.commit_after, streams, self.offsets.system()))
     }
 
     /// Thread = queue = stream; a stream with a handler has a thread of its own.
@@ -243,14 +279,13 @@ impl Builder {
     }
 }
 
-/// Registers; a system that is running then takes the new one under its wing.
+/// Registers; a system that is running takes the new one under its wing before.
 async fn join(handle: &ConsumerHandle, to: Option<Addr<ConsumerSystem>>) -> Result<(), StartError> {
     let ended = |_| StartError::Group("the consumer system has shut down".to_owned());
-    handle.address().send(Started).await.map_err(ended)??;
-    match to {
-        Some(system) => system.send(Added(handle.clone())).await.map_err(ended)?,
-        None => Ok(()),
+    if let Some(system) = to {
+        system.send(Added(handle.clone())).await.map_err(ended)??;
     }
+    handle.address().send(Started).await.map_err(ended)?
 }
 
 /// `<group>_<host>-<millis>-<hex8>`, or `<group>_<consumer.id>`.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
+use kafka_troupe_proto::config::OffsetsStorage;
 
 use super::ConsumerSystem;
 use crate::coordinator::{ActorRestarted, CoordinatorParts, RebalanceCoordinator};
 use crate::fetcher_manager::{Assigned, FetchSettings, FetcherManager, ResetStore, StartFetching};
-use crate::offset_committer::{CommitterParts, OffsetCommitter};
+use crate::offset_committer::{ChannelSettings, CommitterParts, OffsetCommitter};
 use crate::registry::OwnedPartition;
 use crate::stream_queue::{ReadOptions, StreamHandle, StreamParts, StreamQueue};
 use crate::supervise::ExitGuard;
@@ -49,7 +50,13 @@ impl ConsumerSystem {
                 self.fetch_again(|_| true);
                 self.parts.coordinator.do_send(ActorRestarted);
             }
-            COMMITTER => self.start_committer(ctx),
+            COMMITTER => {
+                self.start_committer(ctx);
+                if self.parts.config.offsets_storage == OffsetsStorage::Kafka {
+                    // it needs to know the brokers
+                    self.parts.coordinator.do_send(ActorRestarted);
+                }
+            }
             stream => self.restart_stream(stream, ctx),
         }
     }
@@ -148,12 +155,19 @@ impl ConsumerSystem {
     fn start_committer(&mut self, ctx: &mut Context<Self>) {
         let guard = self.guard(COMMITTER, ctx);
         let parts = &self.parts;
+        let mut kafka = ChannelSettings::of(&parts.config);
+        if let Some(kafka) = &mut kafka {
+            kafka.connect.transport = parts.ports.transport.clone();
+        }
         let committer = CommitterParts {
+            kafka,
             paths: GroupPaths::new(&parts.config.group_id),
             registry: Arc::clone(&parts.registry),
             session: parts.session.clone(),
             coordinator: parts.coordinator.clone(),
             interval: parts.config.auto_commit_enable.then_some(parts.config.auto_commit_interval),
+            automatic: parts.config.auto_commit_enable || parts.commit_after.is_some(),
+            inherited: Arc::clone(&parts.inherited),
             guard,
         };
         let start = move |_: &mut Context<OffsetCommitter>| OffsetCommitter::new(committer);
@@ -179,6 +193,7 @@ impl ConsumerSystem {
             credit: Arc::clone(&stream.credit),
             options: ReadOptions::from(&*self.parts.config),
             handler: self.parts.handlers.get(&stream.name).cloned(),
+            commit_after: self.parts.commit_after.clone(),
             fetchers: self.parts.fetchers.clone(),
             guard,
         };

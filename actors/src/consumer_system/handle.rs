@@ -10,36 +10,30 @@ use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
 
 use super::ports::Ports;
 use super::subscribed::Subscribed;
-use super::{Builder, Commit, ConsumerSystem, Metrics, Seek, SeekError, Shutdown};
-use crate::offset_committer::CommitError;
-use crate::stream_queue::{KafkaStream, ReadOptions, StreamHandle, Streams};
+use super::{Builder, ConsumerSystem, Metrics, Offsets, Seek, SeekError, Shutdown};
+use crate::offset_committer::{CommitError, CommitOutcome};
+use crate::registry::TopicRegistry;
+use crate::stream_queue::{CommitAfter, KafkaStream, ReadOptions, StreamHandle, Streams, Tally};
 
 /// A running member, as its application holds it. Dropping it does not end the member: [`shutdown`](Self::shutdown)
 /// does.
 #[derive(Clone)]
 pub struct ConsumerHandle {
-    system: Addr<ConsumerSystem>,
-    streams: Arc<Streams>,
-    pulled: Arc<[Subscribed]>,
-    arbiters: Vec<ArbiterHandle>,
-    config: Arc<ConsumerConfig>,
-    ports: Ports,
+    pub(super) system: Addr<ConsumerSystem>,
+    pub(super) streams: Arc<Streams>,
+    pub(super) pulled: Arc<[Subscribed]>,
+    pub(super) arbiters: Vec<ArbiterHandle>,
+    pub(super) config: Arc<ConsumerConfig>,
+    pub(super) ports: Ports,
+    pub(super) offsets: Offsets,
+    pub(super) commit_after: Option<Arc<CommitAfter>>,
+    /// What it owns, also while nobody is there to tell.
+    pub(super) registry: Arc<TopicRegistry>,
     /// How often [`subscribe`](Self::subscribe) was called.
-    added: Arc<AtomicU32>,
+    pub(super) added: Arc<AtomicU32>,
 }
 
 impl ConsumerHandle {
-    pub(super) fn new(
-        system: Addr<ConsumerSystem>,
-        streams: Arc<Streams>,
-        pulled: Arc<[Subscribed]>,
-        arbiters: Vec<ArbiterHandle>,
-        config: Arc<ConsumerConfig>,
-        ports: Ports,
-    ) -> Self {
-        Self { system, streams, pulled, arbiters, config, ports, added: Arc::default() }
-    }
-
     /// The actor's address, to send [`Metrics`] or [`Shutdown`] from other actors.
     pub fn address(&self) -> &Addr<ConsumerSystem> {
         &self.system
@@ -62,7 +56,10 @@ impl ConsumerHandle {
         let indices = asked.flat_map(|it| 0..it.streams);
         let streams = indices.filter_map(|index| self.streams.get(topic, index));
         let options = ReadOptions::from(&*self.config);
-        streams.map(|stream: &StreamHandle| KafkaStream::new(stream.queue.clone(), options)).collect()
+        let stream = |stream: &StreamHandle| {
+            KafkaStream::new(stream.queue.clone(), options, Tally::new(self.commit_after.clone()))
+        };
+        streams.map(stream).collect()
     }
 
     /// Subscribes to more while running: give the builder its subscriptions and start it.
@@ -73,12 +70,14 @@ impl ConsumerHandle {
     /// [`commit`](Self::commit) and [`shutdown`](Self::shutdown) include it. Its own handle gives its streams, and
     /// shuts down what was added alone.
     ///
-    /// Where both subscribe to a topic, they share its partitions as any two members do.
+    /// Where both subscribe to a topic, they share its partitions as any two members do. What is added has the same
+    /// [`commit_after`](Builder::commit_after), counted by itself, unless it is given another.
     pub fn subscribe(&self) -> Builder {
         let mut config = ConsumerConfig::clone(&self.config);
         let number = self.added.fetch_add(1, Ordering::Relaxed) + 1;
         config.consumer_id = config.consumer_id.map(|id| format!("{id}.{number}"));
-        Builder::new(config).add_to(self.system.clone(), self.ports.clone())
+        let commit_after = self.commit_after.as_ref().map_or(0, |after| after.records());
+        Builder::new(config).commit_after(commit_after).add_to(self.system.clone(), self.ports.clone())
     }
 
     /// How the member stands: session, partitions, streams, actors, rebalances.
@@ -89,20 +88,37 @@ impl ConsumerHandle {
         self.system.send(Metrics).await
     }
 
-    /// Commits what is acknowledged; answers how many offsets were written.
+    /// Commits offsets from other places, such as other actors: see [`Builder::offsets`] for handlers.
+    pub fn offsets(&self) -> Offsets {
+        self.offsets.clone()
+    }
+
+    /// Commits what is acknowledged of every partition that is owned now or about to be released.
     ///
     /// # Errors
-    /// [`CommitError`]: the first that failed; the others are written all the same.
-    pub async fn commit(&self) -> Result<usize, CommitError> {
-        self.system.send(Commit).await.unwrap_or(Err(CommitError::NotRunning))
+    /// As [`Offsets::commit`].
+    pub async fn commit(&self) -> Result<CommitOutcome, CommitError> {
+        self.offsets.commit().await
+    }
+
+    /// Commits these offsets: of each partition the next one to consume. Records go on to be delivered from where they
+    /// were.
+    ///
+    /// # Errors
+    /// As [`Offsets::commit_offsets`].
+    pub async fn commit_offsets(
+        &self,
+        offsets: impl IntoIterator<Item = (TopicPartition, i64)>,
+    ) -> Result<CommitOutcome, CommitError> {
+        self.offsets.commit_offsets(offsets).await
     }
 
     /// Goes on with a partition at another offset, earlier or later: what was fetched before is dropped, the record in
     /// hand is waited for (at most `troupe.drain.timeout.ms`; of a [`KafkaStream`], [`ack`](KafkaStream::ack) it
     /// before), and the next record delivered is the first from `offset` on. By this a record that cannot be read is
-    /// stepped over: see [`ConsumeError`](crate::ConsumeError). Stored at once if `auto.commit.enable`, else by your
-    /// next commit; a stored offset may go down by it. An offset that is not in the log goes by `auto.offset.reset`, as
-    /// always.
+    /// stepped over: see [`ConsumeError`](crate::ConsumeError). Stored at once if offsets are committed automatically,
+    /// else by your next commit; a stored offset may go down by it. An offset that is not in the log goes by
+    /// `auto.offset.reset`, as always.
     ///
     /// # Errors
     /// [`SeekError`]: the partition is not this member's, or the position could not be stored. It then goes on as it
@@ -114,7 +130,7 @@ impl ConsumerHandle {
     }
 
     /// Leaves the group: delivery stops, handlers finish (at most `troupe.drain.timeout.ms`), offsets are committed if
-    /// `auto.commit.enable`, partitions are released, the session is closed, the threads end.
+    /// they are automatically, partitions are released, the session is closed, the threads end.
     pub async fn shutdown(&self) {
         // an error: it has shut down already
         let _ = self.system.send(Shutdown).await;

@@ -110,7 +110,7 @@ impl Handled<'_> {
 
 fn describe_fetching(snapshot: &mut StatusSnapshot, fetching: &fetcher_manager::FetchingStatus) {
     let actor = |broker: &fetcher_manager::BrokerStatus| status::ActorStatus {
-        name: format!("broker-fetcher/{}", broker.broker),
+        name: broker.name.clone(),
         restarts: broker.restarts,
         handled: broker.requests,
     };
@@ -134,6 +134,7 @@ fn describe_broker(broker: &fetcher_manager::BrokerStatus) -> status::Broker {
         requests: broker.requests,
         bytes: broker.bytes,
         last_error: broker.last_error.clone().unwrap_or_default(),
+        fetcher: broker.fetcher,
     }
 }
 
@@ -149,6 +150,9 @@ fn describe_topics(topics: &TopicMetadataStatus) -> status::TopicMetadata {
 fn describe_commits(committer: &offset_committer::CommitterStatus) -> status::Commits {
     status::Commits {
         written: committer.commits,
+        to_zookeeper: committer.to_zookeeper,
+        to_kafka: committer.to_kafka,
+        coordinator: committer.coordinator.clone().unwrap_or_default(),
         failures: committer.failures,
         last_error: committer.last_error.clone().unwrap_or_default(),
     }

@@ -1,7 +1,7 @@
 //! # ConsumerSystem: one member of a group, assembled, supervised and observed
 //!
-//! - *Mailbox*: requests [`Metrics`], [`Commit`], [`Seek`], [`Shutdown`], `Started`; events [`ChildExited`], `Added` (a
-//!   second member, which holds what was subscribed to later).
+//! - *Mailbox*: requests [`Metrics`], [`Commit`], [`Seek`], [`Shutdown`], `Started`; events [`ChildExited`],
+//!   `CommitDue`, `Added` (a second member, which holds what was subscribed to later).
 //! - *State*: what every child needs (`Parts`), a restart budget for each child, and the added members.
 //! - *Supervision*: restarts each of its children after a panic: the [`ZkSession`] takes
 //!   over the living client, the coordinator adopts the owner nodes of its session, the committer has no state, the
@@ -16,6 +16,7 @@ mod builder;
 mod children;
 mod handle;
 mod metrics;
+mod offsets;
 mod ports;
 mod seeking;
 mod shutdown;
@@ -33,15 +34,16 @@ use kafka_troupe_proto::zk::registration::Subscription;
 
 pub use builder::{Builder, StartError};
 pub use handle::ConsumerHandle;
+pub use offsets::Offsets;
 pub use seeking::{Seek, SeekError};
 
 use crate::coordinator::{RebalanceCoordinator, WaitRegistered};
 use crate::fetcher_manager::FetcherManager;
 use crate::lease::Lease;
-use crate::offset_committer::{CommitError, OffsetCommitter};
+use crate::offset_committer::{CommitError, CommitOutcome, Inherited, OffsetCommitter, ToCommit};
 use crate::rebalance_listener::RebalanceListener;
 use crate::registry::TopicRegistry;
-use crate::stream_queue::{HandlerFactory, Streams};
+use crate::stream_queue::{CommitAfter, HandlerFactory, Streams};
 use crate::supervise::{ChildExited, RestartBudget, Slot};
 use crate::topic_metadata::TopicMetadata;
 use crate::zk_session::{ClientHolder, WaitConnected, ZkSession};
@@ -52,10 +54,10 @@ use ports::Ports;
 #[rtype(result = "StatusSnapshot")]
 pub struct Metrics;
 
-/// Commits what is acknowledged; answers how many offsets were written.
+/// Commits offsets now: see [`Offsets`].
 #[derive(Message)]
-#[rtype(result = "Result<usize, CommitError>")]
-pub struct Commit;
+#[rtype(result = "Result<CommitOutcome, CommitError>")]
+pub struct Commit(pub ToCommit);
 
 /// Leave the group: stop, flush, release, close the session. Answered when done; the actor then ends, and with it the
 /// wait of whoever asked a second time.
@@ -81,6 +83,9 @@ struct Parts {
     /// Where each stream lives, by name.
     stream_arbiters: BTreeMap<String, ArbiterHandle>,
     listener: Option<Arc<RebalanceListener>>,
+    /// This actor, for whoever was given it before the start.
+    offsets: Offsets,
+    commit_after: Option<Arc<CommitAfter>>,
     control: ArbiterHandle,
     fetching: ArbiterHandle,
     ports: Ports,
@@ -92,6 +97,8 @@ struct Parts {
     coordinator: Slot<RebalanceCoordinator>,
     fetchers: Slot<FetcherManager>,
     committer: Slot<OffsetCommitter>,
+    /// What one life of the committer leaves to the next.
+    inherited: Arc<Inherited>,
 }
 
 /// See the [module's page](self).
@@ -120,6 +127,8 @@ impl Actor for ConsumerSystem {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
+        // before anything can be delivered
+        self.parts.offsets.set(ctx.address());
         self.start_all(ctx);
     }
 }

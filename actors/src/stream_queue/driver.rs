@@ -16,7 +16,7 @@ use kafka_troupe_proto::kafka::compression::Decompressor;
 
 use super::answer::{Answer, Later};
 use super::reader::{ChunkReader, Step};
-use super::{ChunkFailed, HandlerGone, NextChunk, ReadOptions, StreamQueue};
+use super::{ChunkFailed, HandlerGone, NextChunk, ReadOptions, StreamQueue, Tally};
 use crate::record::{HandlerError, HandlerResult, Record};
 
 /// After so many records in a row the handler's mailbox gets its turn.
@@ -30,7 +30,7 @@ const RETRY_MOST: Duration = Duration::from_secs(10);
 /// Makes a user's handler actor, in the current arbiter, and sets its driver going.
 #[derive(Clone)]
 pub struct HandlerFactory {
-    launch: Arc<dyn Fn(Addr<StreamQueue>, ReadOptions, u64) + Send + Sync>,
+    launch: Arc<dyn Fn(Addr<StreamQueue>, ReadOptions, Tally, u64) + Send + Sync>,
 }
 
 impl HandlerFactory {
@@ -40,17 +40,17 @@ impl HandlerFactory {
         H: Actor<Context = Context<H>> + Handler<Record>,
         <H as Handler<Record>>::Result: 'static,
     {
-        let launch = move |queue: Addr<StreamQueue>, options, life| {
+        let launch = move |queue: Addr<StreamQueue>, options, tally, life| {
             H::create(|ctx| {
-                ctx.spawn(Driver::new(queue, options, life));
+                ctx.spawn(Driver::new(queue, options, tally, life));
                 make()
             });
         };
         Self { launch: Arc::new(launch) }
     }
 
-    pub(super) fn launch(&self, queue: Addr<StreamQueue>, options: ReadOptions, life: u64) {
-        (self.launch)(queue, options, life);
+    pub(super) fn launch(&self, queue: Addr<StreamQueue>, options: ReadOptions, tally: Tally, life: u64) {
+        (self.launch)(queue, options, tally, life);
     }
 }
 
@@ -71,6 +71,7 @@ struct Driver<H: Actor> {
     life: u64,
     options: ReadOptions,
     reader: Option<ChunkReader>,
+    tally: Tally,
     /// Its buffers are used again for every batch.
     decompressor: Decompressor,
     state: State<H>,
@@ -81,13 +82,14 @@ struct Driver<H: Actor> {
 }
 
 impl<H: Actor> Driver<H> {
-    fn new(queue: Addr<StreamQueue>, options: ReadOptions, life: u64) -> Self {
+    fn new(queue: Addr<StreamQueue>, options: ReadOptions, tally: Tally, life: u64) -> Self {
         let state = State::Asking(Box::pin(queue.send(NextChunk)));
         Self {
             queue,
             life,
             options,
             reader: None,
+            tally,
             decompressor: options.decompressor(),
             state,
             failures: 0,
@@ -105,8 +107,10 @@ impl<H: Actor> Driver<H> {
         match result {
             Ok(()) => {
                 self.failures = 0;
-                if let Some(reader) = &mut self.reader {
-                    reader.handled();
+                if let Some(reader) = &mut self.reader
+                    && reader.handled()
+                {
+                    self.tally.add();
                 }
             }
             Err(error) => self.failed(&error),

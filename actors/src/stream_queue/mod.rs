@@ -14,6 +14,7 @@
 
 mod answer;
 mod chunk;
+mod commit_after;
 mod credit;
 mod driver;
 mod hand;
@@ -32,6 +33,8 @@ use kafka_troupe_proto::TopicPartition;
 use tokio::sync::oneshot;
 
 pub use chunk::FetchedChunk;
+pub use commit_after::CommitAfter;
+pub(crate) use commit_after::{CommitDue, Tally};
 pub use credit::{Credit, CreditGranted};
 pub use driver::HandlerFactory;
 pub use pull::KafkaStream;
@@ -115,6 +118,8 @@ pub struct StreamParts {
     pub options: ReadOptions,
     /// The user's handler; none for a stream that is pulled.
     pub handler: Option<HandlerFactory>,
+    /// Told of what the handler has done, if somebody wants to know.
+    pub commit_after: Option<Arc<CommitAfter>>,
     /// Where a partition is asked for again.
     pub fetchers: Slot<FetcherManager>,
     /// Tells the parent of a panic.
@@ -161,7 +166,8 @@ impl StreamQueue {
         if let Some(factory) = &self.parts.handler
             && !self.stopped
         {
-            factory.launch(ctx.address(), self.parts.options, self.life);
+            let tally = Tally::new(self.parts.commit_after.clone());
+            factory.launch(ctx.address(), self.parts.options, tally, self.life);
         }
     }
 

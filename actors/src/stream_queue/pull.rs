@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 use kafka_troupe_proto::kafka::compression::Decompressor;
 
 use super::reader::{ChunkReader, Step};
-use super::{ChunkFailed, FetchedChunk, NextChunk, ReadOptions, StreamQueue};
+use super::{ChunkFailed, FetchedChunk, NextChunk, ReadOptions, StreamQueue, Tally};
 use crate::record::{ConsumeError, Record};
 use crate::supervise::Slot;
 
@@ -35,6 +35,7 @@ pub struct KafkaStream {
     options: ReadOptions,
     request: Option<Pin<Box<Request<StreamQueue, NextChunk>>>>,
     reader: Option<ChunkReader>,
+    tally: Tally,
     /// Its buffers are used again for every batch.
     decompressor: Decompressor,
     /// Waits before it goes on: a record cannot be given out now (the lease has ended, and may come back), or the
@@ -44,12 +45,13 @@ pub struct KafkaStream {
 }
 
 impl KafkaStream {
-    pub(crate) fn new(queue: Slot<StreamQueue>, options: ReadOptions) -> Self {
+    pub(crate) fn new(queue: Slot<StreamQueue>, options: ReadOptions, tally: Tally) -> Self {
         Self {
             queue,
             options,
             request: None,
             reader: None,
+            tally,
             decompressor: options.decompressor(),
             paused: None,
             ended: false,
@@ -58,9 +60,18 @@ impl KafkaStream {
 
     /// The record that was given out last is handled.
     pub fn ack(&mut self) {
+        self.handled();
         if let Some(reader) = &mut self.reader {
-            reader.handled();
             reader.release();
+        }
+    }
+
+    #[inline]
+    fn handled(&mut self) {
+        if let Some(reader) = &mut self.reader
+            && reader.handled()
+        {
+            self.tally.add();
         }
     }
 
@@ -95,9 +106,7 @@ impl Stream for KafkaStream {
 
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        if let Some(reader) = &mut this.reader {
-            reader.handled();
-        }
+        this.handled();
         loop {
             if this.ended {
                 return Poll::Ready(None);

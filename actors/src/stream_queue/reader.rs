@@ -143,13 +143,13 @@ impl ChunkReader {
         self.chunk.partition.ack(next);
     }
 
-    /// The record that was handed over, if any, is handled.
+    /// The record that was handed over is handled; whether there was one.
     #[inline]
-    pub(super) fn handled(&mut self) {
-        if let Some(record) = self.in_hand.take() {
-            self.chunk.partition.ack(record.offset + 1);
-            self.chunk.partition.count(record.size);
-        }
+    pub(super) fn handled(&mut self) -> bool {
+        let Some(record) = self.in_hand.take() else { return false };
+        self.chunk.partition.ack(record.offset + 1);
+        self.chunk.partition.count(record.size);
+        true
     }
 
     /// The record that was handed over comes next.

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::lease::{BootInstant, Lease, SessionEpoch};
-use crate::registry::{Claim, NO_VERSION, Position};
+use crate::registry::{Claim, Position};
 use crate::stream_queue::Credit;
 
 /// What happens to a log.
@@ -135,7 +135,7 @@ fn claim(offset: i64) -> (Arc<OwnedPartition>, Arc<Lease>) {
         epoch,
         thread: ConsumerThreadId::new("group_host", 0),
         appeared: false,
-        position: Position { offset: Some(offset), version: NO_VERSION, earlier_topic: false },
+        position: Position { offset: Some(offset), ..Position::NONE },
     };
     let credit = Arc::new(Credit::new(2, 1 << 20));
     (Arc::new(OwnedPartition::new(claim, credit, Arc::clone(&lease))), lease)

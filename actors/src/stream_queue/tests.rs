@@ -24,6 +24,7 @@ fn stream(credit: &Arc<Credit>) -> Addr<StreamQueue> {
         credit: Arc::clone(credit),
         options: ReadOptions::default(),
         handler: None,
+        commit_after: None,
         fetchers: Slot::default(),
         guard: ExitGuard::new("stream", 1, Parent.start().recipient()),
     };
