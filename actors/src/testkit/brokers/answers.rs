@@ -11,6 +11,7 @@ use kafka_troupe_proto::kafka::frame::ApiKey;
 use kafka_troupe_proto::kafka::list_offsets::{EARLIEST, LATEST};
 use tokio::time::{Instant, timeout_at};
 
+use super::connection::HungUp;
 use super::generation::{Generation, Take};
 use super::{MemoryBrokers, PORT, Partition, RequestSeen, State, host_of};
 
@@ -23,13 +24,18 @@ struct RequestFailed {
 }
 
 const OFFSET_OUT_OF_RANGE: i16 = 1;
-const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
+pub(super) const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
 const LEADER_NOT_AVAILABLE: i16 = 5;
 const NOT_LEADER_FOR_PARTITION: i16 = 6;
 
 impl MemoryBrokers {
     /// Correlation id and body of the answer; none to a request that is swallowed.
-    pub(super) async fn answer(&self, broker: i32, mut request: Bytes) -> io::Result<Option<Bytes>> {
+    pub(super) async fn answer(
+        &self,
+        broker: i32,
+        mut request: Bytes,
+        client: &HungUp,
+    ) -> io::Result<Option<Bytes>> {
         let bytes = request.len();
         let failed = |why: String| io::Error::other(RequestFailed { bytes, why });
         let header = header(&mut request).map_err(|error| failed(error.to_string()))?;
@@ -61,6 +67,20 @@ impl MemoryBrokers {
             }),
             ApiKey::OffsetForLeaderEpoch => wire::OffsetForLeaderEpochRequest::decode(&mut request, version)
                 .and_then(|request| self.state().epoch_ends(broker, request).encode(&mut out, version)),
+            ApiKey::FindCoordinator => wire::FindCoordinatorRequest::decode(&mut request, version)
+                .and_then(|_| self.state().find_coordinator().encode(&mut out, version)),
+            ApiKey::OffsetFetch => {
+                wire::OffsetFetchRequest::decode(&mut request, version).and_then(|request| {
+                    self.state().fetch_offsets(broker, request, version).encode(&mut out, version)
+                })
+            }
+            ApiKey::OffsetCommit => match wire::OffsetCommitRequest::decode(&mut request, version) {
+                Ok(request) => match self.commit_offsets(broker, request, client).await? {
+                    Some(answer) => answer.encode(&mut out, version),
+                    None => return Ok(None),
+                },
+                Err(error) => Err(error),
+            },
             _ => versions(generation).encode(&mut out, version),
         };
         encoded.map_err(|error| failed(error.to_string()))?;

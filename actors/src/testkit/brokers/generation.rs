@@ -36,20 +36,62 @@ impl Generation {
     /// What is spoken, and in which versions.
     pub(super) fn spoken(self) -> &'static [(ApiKey, i16, i16)] {
         use ApiKey::{ApiVersions, Fetch, ListOffsets, Metadata, OffsetForLeaderEpoch};
+        use ApiKey::{FindCoordinator, OffsetCommit, OffsetFetch};
         match self {
             Self::Silent | Self::HangsUp => &[],
-            Self::Kafka0_8_2 => &[(Fetch, 0, 0), (ListOffsets, 0, 0), (Metadata, 0, 0)],
-            Self::Kafka0_9 => &[(Fetch, 0, 1), (ListOffsets, 0, 0), (Metadata, 0, 0)],
-            Self::Kafka1_1 => &[(Fetch, 0, 7), (ListOffsets, 0, 2), (Metadata, 0, 5), (ApiVersions, 0, 1)],
+            Self::Kafka0_8_2 => &[
+                (Fetch, 0, 0),
+                (ListOffsets, 0, 0),
+                (Metadata, 0, 0),
+                (OffsetCommit, 1, 1),
+                (OffsetFetch, 1, 1),
+                (FindCoordinator, 0, 0),
+            ],
+            Self::Kafka0_9 => &[
+                (Fetch, 0, 1),
+                (ListOffsets, 0, 0),
+                (Metadata, 0, 0),
+                (OffsetCommit, 1, 2),
+                (OffsetFetch, 1, 1),
+                (FindCoordinator, 0, 0),
+            ],
+            Self::Kafka1_1 => &[
+                (Fetch, 0, 7),
+                (ListOffsets, 0, 2),
+                (Metadata, 0, 5),
+                (OffsetCommit, 1, 2),
+                (OffsetFetch, 1, 2),
+                (FindCoordinator, 0, 0),
+                (ApiVersions, 0, 1),
+            ],
             Self::Kafka2_4 => &[
                 (Fetch, 0, 11),
                 (ListOffsets, 0, 2),
                 (Metadata, 0, 9),
+                (OffsetCommit, 1, 2),
+                (OffsetFetch, 1, 2),
+                (FindCoordinator, 0, 0),
                 (OffsetForLeaderEpoch, 3, 3),
                 (ApiVersions, 0, 0),
             ],
-            Self::Latest => &[(Fetch, 0, 11), (ListOffsets, 0, 2), (Metadata, 0, 12), (ApiVersions, 0, 0)],
-            Self::Kafka4 => &[(Fetch, 4, 11), (ListOffsets, 1, 2), (Metadata, 0, 12), (ApiVersions, 0, 0)],
+            Self::Latest => &[
+                (Fetch, 0, 11),
+                (ListOffsets, 0, 2),
+                (Metadata, 0, 12),
+                (OffsetCommit, 1, 2),
+                (OffsetFetch, 1, 2),
+                (FindCoordinator, 0, 0),
+                (ApiVersions, 0, 0),
+            ],
+            Self::Kafka4 => &[
+                (Fetch, 4, 11),
+                (ListOffsets, 1, 2),
+                (Metadata, 0, 12),
+                (OffsetCommit, 2, 2),
+                (OffsetFetch, 1, 2),
+                (FindCoordinator, 0, 0),
+                (ApiVersions, 0, 0),
+            ],
         }
     }
 

@@ -1,11 +1,13 @@
 //! Brokers in memory: logs, leaders, and who is up.
 //!
-//! They answer what a consumer asks (ApiVersions, Metadata, ListOffsets, Fetch), in the encoding of the library
-//! `kafka-protocol`, over byte streams of this process. With [`register`](MemoryBrokers::register) they show themselves
+//! They answer what a consumer asks (ApiVersions, Metadata, ListOffsets, Fetch, and for stored offsets
+//! FindCoordinator, OffsetCommit, OffsetFetch), in the encoding of the library `kafka-protocol`, over byte streams of
+//! this process. With [`register`](MemoryBrokers::register) they show themselves
 //! and their topics in a ZooKeeper in memory, as real ones do.
 
 mod answers;
 mod connection;
+mod coordinator;
 mod epochs;
 mod generation;
 mod log;
@@ -26,6 +28,8 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::{MemoryZooKeeper, Pace, pause_until};
+use coordinator::Coordinator;
+pub use coordinator::{OffsetStored, OffsetsFault};
 pub use generation::Generation;
 use log::Log;
 pub use log::Spoilt;
@@ -66,6 +70,7 @@ struct State {
     generations: BTreeMap<i32, Generation>,
     watch: Option<RequestWatch>,
     sessions: Sessions,
+    coordinator: Coordinator,
     throttle_ms: i32,
     /// Fetches are answered at once.
     is_hasty: bool,
@@ -107,7 +112,11 @@ impl MemoryBrokers {
     /// A cluster of brokers `0..count`, all up.
     pub fn new(count: i32) -> Self {
         let brokers = Self::default();
-        brokers.state().brokers = (0..count).map(|id| (id, true)).collect();
+        let mut state = brokers.state();
+        state.brokers = (0..count).map(|id| (id, true)).collect();
+        let first = state.up().next();
+        state.coordinator.elect(first);
+        drop(state);
         brokers
     }
 
@@ -193,6 +202,8 @@ impl MemoryBrokers {
         let mut state = self.state();
         state.topics.remove(name);
         state.topic_ids.remove(name);
+        let State { coordinator, generations, .. } = &mut *state;
+        coordinator.forget_topic(name, generations);
         let zookeeper = state.zookeeper.clone();
         drop(state);
         if let Some(zookeeper) = zookeeper {
@@ -249,7 +260,7 @@ impl MemoryBrokers {
         self.0.changed.notify_waiters();
     }
 
-    /// Gives each partition without a leader to a broker that is up.
+    /// Gives each partition without a leader to a broker that is up, and the groups a coordinator.
     pub fn elect(&self) {
         let mut state = self.state();
         let up: Vec<_> = state.up().collect();
@@ -257,6 +268,7 @@ impl MemoryBrokers {
         for (index, partition) in leaderless.filter(|(_, it)| it.leader.is_none()) {
             partition.leader = up.get(index % up.len().max(1)).copied();
         }
+        state.coordinator.elect(up.first().copied());
     }
 
     /// Brokers that are up.
@@ -264,12 +276,14 @@ impl MemoryBrokers {
         self.state().up().collect()
     }
 
-    /// Takes a broker down: its connections break, nobody leads its partitions, and it is dialled in vain.
+    /// Takes a broker down: its connections break, nobody leads its partitions, nor coordinates groups in its place,
+    /// and it is dialled in vain.
     pub fn stop(&self, broker: i32) {
         let mut state = self.state();
         state.brokers.insert(broker, false);
         state.cut(|connection| connection.broker == broker);
         state.sessions.forget(broker);
+        state.coordinator.lose(broker);
         let partitions = state.topics.values_mut().flatten();
         partitions.filter(|it| it.leader == Some(broker)).for_each(|it| it.leader = None);
         drop(state);
