@@ -1,9 +1,13 @@
 //! Whole members over ZooKeeper and brokers in memory, on a clock that stands.
 
+mod commits;
 mod fetching;
+mod kafka_offsets;
+mod log;
 mod metadata_mode;
 mod remade;
 mod seeking;
+mod starting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -231,7 +235,7 @@ fn a_member_that_is_cut_off_hands_nothing_over_and_its_successor_begins_where_it
         let first = start("a", tell).await;
         world.produce("one");
         assert_eq!(heard(&mut told).await, "one");
-        assert_eq!(first.commit().await.expect("it is committed"), 1);
+        assert_eq!(first.commit().await.unwrap().all(), Ok(1));
         let cut = Instant::now();
         world.zookeeper.cut_off(world.zookeeper.sessions_of("a")[0]);
         // its lease (2/3 of 6 s) is over, its session is not

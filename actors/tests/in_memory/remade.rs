@@ -1,11 +1,10 @@
 //! Topics that are deleted and made again (case B13), half of a topic, and brokers that cannot be used (B26), as whole
 //! members find them: in ZooKeeper, and by `bootstrap.servers`.
 
-use std::sync::{Mutex, PoisonError};
-
 use kafka_troupe_actors::testkit::Generation;
 
 use super::*;
+use crate::log::Log;
 
 /// Longer than it takes to notice anything.
 const QUIET: Duration = Duration::from_secs(15);
@@ -39,7 +38,8 @@ impl World {
         self.builder_of("a", &[&[("auto.offset.reset", "smallest")], properties].concat())
     }
 
-    /// A member that has read the old topic from its beginning, and which the policy would send to the end of any other.
+    /// A member that has read the old topic from its beginning, and which the policy would send to the end of any
+    /// other.
     async fn having_read_the_old(&self) -> (ConsumerHandle, KafkaStream) {
         self.zookeeper.put(OFFSET, b"0");
         let largest = [("auto.offset.reset", "largest"), ("auto.commit.interval.ms", "100")];
@@ -80,28 +80,6 @@ async fn all(stream: &mut KafkaStream) -> Vec<String> {
         values.push(record.expect("it can be read").text().into_owned());
     }
     values
-}
-
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn lines(&self) -> impl Iterator<Item = String> {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
-    }
-}
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 fn named(name: &str, records: i64) -> Vec<String> {
@@ -149,8 +127,8 @@ fn a_running_member_reads_the_whole_of_a_topic_made_again_at_once() {
     }
 }
 
-/// The old offset is not in the new topic: the change is noticed before `auto.offset.reset` makes a position, which would
-/// have the records come twice.
+/// The old offset is not in the new topic: the change is noticed before `auto.offset.reset` makes a position, which
+/// would have the records come twice.
 #[test]
 fn a_running_member_reads_few_records_that_come_with_a_topic_made_again_once() {
     for mode in [Mode::ZooKeeper, Mode::Metadata] {
@@ -184,7 +162,7 @@ fn a_deleted_topic_is_let_go_without_a_commit_and_taken_up_when_it_is_made_again
         in_mode_with(mode, 8, async |world| {
             let (handle, mut stream) = world.pulling_with(&[]).await;
             assert_eq!(all(&mut stream).await, named("old", 8));
-            handle.commit().await.expect("it is committed");
+            handle.commit().await.unwrap().all().expect("it is committed");
             world.append("old", 8..10);
             assert_eq!(all(&mut stream).await, ["old 8", "old 9"]);
             let position = world.stored();
@@ -210,7 +188,7 @@ fn what_was_handled_of_the_earlier_topic_is_not_committed_into_the_later() {
             assert_eq!(all(&mut stream).await, named("old", 10));
             world.make_again(0);
             tokio::time::sleep(QUIET).await;
-            handle.commit().await.expect("nothing is wrong");
+            handle.commit().await.unwrap().all().expect("nothing is wrong");
             assert_eq!(world.stored().as_deref(), Some("0"), "{mode:?}: its new position");
             handle.shutdown().await;
             assert_eq!(world.stored().as_deref(), Some("0"));
@@ -248,10 +226,7 @@ fn brokers_that_cannot_be_used_are_passed_over() {
             world.zookeeper.put(&format!("/brokers/ids/{id}"), node.as_bytes());
         }
         world.zookeeper.put("/brokers/ids/seed", b"not a number");
-        let log = Log::default();
-        let to = log.clone();
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || to.clone()).finish();
-        let _logged = tracing::subscriber::set_default(subscriber);
+        let (log, _logged) = Log::begin();
         let (handle, mut stream) = world.pulling_with(&[]).await;
         assert_eq!(all(&mut stream).await, named("old", 10));
         handle.shutdown().await;
@@ -284,8 +259,8 @@ impl Handler<Record> for Slow {
     }
 }
 
-/// The record in hand is waited for meanwhile; then comes the last flush. (By `bootstrap.servers` it is noticed only with
-/// the next poll; what was passed over comes then.)
+/// The record in hand is waited for meanwhile; then comes the last flush. (By `bootstrap.servers` it is noticed only
+/// with the next poll; what was passed over comes then.)
 #[test]
 fn a_partition_whose_topic_is_made_again_while_it_is_given_up_is_not_flushed_into_the_later() {
     in_mode_with(Mode::ZooKeeper, 1, async |world| {

@@ -114,7 +114,7 @@ fn a_seek_goes_back_as_well_and_is_stored_at_once() {
             assert_eq!(next(&mut stream).await, value);
         }
         stream.ack();
-        assert_eq!(handle.commit().await.expect("it is committed"), 1);
+        assert_eq!(handle.commit().await.unwrap().all(), Ok(1));
         assert_eq!(world.stored().as_deref(), Some("3"));
         handle.seek("orders", 0, 1).await.expect("it is ours");
         assert_eq!(world.stored().as_deref(), Some("1"));
@@ -138,10 +138,10 @@ fn without_automatic_commit_a_seek_is_stored_by_the_next_commit() {
             assert_eq!(next(&mut stream).await, value);
         }
         stream.ack();
-        assert_eq!(handle.commit().await.expect("it is committed"), 1);
+        assert_eq!(handle.commit().await.unwrap().all(), Ok(1));
         handle.seek("orders", 0, 1).await.expect("it is ours");
         assert_eq!(world.stored().as_deref(), Some("3"));
-        assert_eq!(handle.commit().await.expect("it is committed"), 1);
+        assert_eq!(handle.commit().await.unwrap().all(), Ok(1));
         assert_eq!(world.stored().as_deref(), Some("1"));
         assert_eq!(next(&mut stream).await, "1");
         handle.shutdown().await;
@@ -290,7 +290,7 @@ async fn is_sought_while_one_dies(world: &World, child: &str, delay: u64) -> boo
         assert_eq!(next(&mut stream).await, *value, "{child} after {delay} ms");
     }
     stream.ack();
-    while handle.commit().await.is_err() {
+    while handle.commit().await.and_then(|outcome| outcome.all()).is_err() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(world.stored().as_deref(), Some("4"), "{child} after {delay} ms");

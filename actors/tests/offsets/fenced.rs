@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use kafka_troupe_actors::offset_committer::CommitError;
 use kafka_troupe_actors::registry::OwnedPartition;
 
-use crate::member::{Member, Other};
+use crate::member::Member;
+use crate::other::Other;
 use kafka_troupe_actors::testkit::MemoryZooKeeper;
 
 /// Our member has claimed the partition, at this stored offset; nobody else has written since.
@@ -280,7 +281,7 @@ async fn without_automatic_commit_the_first_commit_in_the_new_topic_goes_down() 
     let other = Other::connect(&ensemble);
     other.commit(10);
     let member = Member::join(&ensemble, "a", false).await;
-    let claimed = member.claim_of(false, true).await;
+    let claimed = member.claim_of_earlier_topic().await;
     assert_eq!(member.reset(&claimed, 0).await, Ok(0));
     assert_eq!(other.stored(), Some((10, 0)), "that is the application's to do");
     assert_eq!(member.commit(&claimed, 3).await, Ok(1));

@@ -7,7 +7,8 @@ use kafka_troupe_actors::{ConsumerHandle, ConsumerSystem};
 use kafka_troupe_proto::config::ConsumerConfig;
 
 use crate::fake_broker::{Seen, start_watched};
-use crate::member::{Member, Other, PATIENCE};
+use crate::member::{Member, PATIENCE};
+use crate::other::Other;
 use crate::scripted::Scripted;
 use kafka_troupe_actors::testkit::MemoryZooKeeper;
 

@@ -17,7 +17,8 @@ use kafka_troupe_proto::kafka::compression::Decompressor;
 use kafka_troupe_proto::kafka::records::{DecodeOptions, RecordBatches};
 use troupe_cluster::{Cluster, ProduceRecord};
 
-use crate::member::{Member, Other, guard, partition};
+use crate::member::{Member, guard, partition};
+use crate::other::Other;
 
 /// Longer than any step of a real broker takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(90);

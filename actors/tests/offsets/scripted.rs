@@ -12,6 +12,8 @@ use kafka_troupe_actors::zk_session::port::{
 
 use kafka_troupe_actors::testkit::MemoryZooKeeper;
 
+const TOPIC: &str = "/brokers/topics/t";
+
 type Act = Box<dyn FnOnce() + Send>;
 
 #[derive(Clone, Default)]
@@ -26,6 +28,7 @@ struct Script {
     before: BTreeMap<usize, Act>,
     before_first: BTreeMap<&'static str, Act>,
     after: BTreeMap<usize, Act>,
+    before_topic: Option<ZkTask>,
 }
 
 impl Scripted {
@@ -60,6 +63,11 @@ impl Scripted {
     /// Has something happen after the ensemble has answered our operation number `step`, and before we know it.
     pub fn after(&self, step: usize, act: impl FnOnce() + Send + 'static) {
         self.script().after.insert(step, Box::new(act));
+    }
+
+    /// Has something awaited before the topic's own node is read next.
+    pub fn before_topic(&self, act: impl Future<Output = ()> + Send + 'static) {
+        self.script().before_topic = Some(Box::pin(act));
     }
 
     fn run<T: Send + 'static>(
@@ -111,7 +119,15 @@ impl ZkClient for ScriptedClient {
     }
 
     fn data(&self, path: &str, watch: bool) -> ZkFuture<(Vec<u8>, Stat)> {
-        self.script.run("read", path, || self.client.data(path, watch))
+        let before = if path == TOPIC { self.script.script().before_topic.take() } else { None };
+        let Some(before) = before else {
+            return self.script.run("read", path, || self.client.data(path, watch));
+        };
+        let client = self.client.clone();
+        Box::pin(async move {
+            before.await;
+            client.data(TOPIC, watch).await
+        })
     }
 
     fn exists(&self, path: &str, watch: bool) -> ZkFuture<Option<Stat>> {

@@ -6,7 +6,8 @@ use kafka_troupe_actors::offset_committer::CommitError;
 use kafka_troupe_actors::registry::{NO_OFFSET, OwnedPartition};
 use kafka_troupe_actors::testkit::MemoryZooKeeper;
 
-use crate::member::{Member, Other};
+use crate::member::Member;
+use crate::other::Other;
 
 /// Our member has claimed the partition, and committed 20 there.
 async fn at_20(automatic: bool) -> (Member, Arc<OwnedPartition>, Other) {
