@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::chance::Chance;
+use crate::offsets_faults;
+use crate::plan::Plan;
 use crate::world::{State, World};
 
 /// The actors of a member that can be made to panic.
@@ -49,17 +51,20 @@ const TROUBLE: [Fault; 20] = [
 ];
 
 /// What happens in one run: all of it, or only some, which then meets more often.
-pub fn draw(chance: &Chance, calm: bool) -> Vec<Fault> {
-    if calm {
-        return CALM.to_vec();
+pub fn draw(chance: &Chance, plan: &Plan) -> Vec<Fault> {
+    let of_offsets = offsets_faults::draw(chance, plan);
+    if plan.calm {
+        return [&CALM[..], &of_offsets].concat();
     }
     let mut faults = TROUBLE.to_vec();
     if chance.once_in(4) {
+        faults.extend(of_offsets);
         return faults;
     }
     chance.draw(|rng| rng.shuffle(&mut faults));
     faults.truncate(chance.draw(|rng| rng.usize(2..=8)));
     faults.push(join);
+    faults.extend(of_offsets);
     faults
 }
 
@@ -79,6 +84,7 @@ pub fn heal(world: &Rc<World>) {
         world.brokers.start(broker);
     }
     world.brokers.elect();
+    world.brokers.heal_offsets();
     for id in 1..=world.zookeeper.sessions().last().copied().unwrap_or_default() {
         world.zookeeper.reconnect(id);
         world.zookeeper.catch_up(id);
@@ -295,7 +301,7 @@ fn commit(world: &Rc<World>) {
     let Some(handle) = world.handle(&member) else { return };
     let world = Rc::clone(world);
     actix::spawn(async move {
-        let outcome = handle.commit().await;
+        let outcome = handle.commit().await.and_then(|outcome| outcome.all());
         world.history.count(if outcome.is_ok() { "own commits" } else { "failed own commits" });
     });
 }

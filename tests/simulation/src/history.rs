@@ -1,15 +1,25 @@
 //! What happened to each partition, and the rules that it is held against while it happens.
+//!
+//! Of stored offsets, as each store's readers see them:
+//!
+//! - ZooKeeper's never goes back.
+//! - Kafka's is unfenced. What is written there in order does not go back either. It may go back to what was sent by
+//!   who has given up the commit since, because its answer did not come in time, and is carried out late; or by who does
+//!   not know yet that it has lost the partition, because its owner node was deleted by hand. So the *floor*, the least
+//!   that a reader may go on from, is the last one written in order, or the least of those others since.
+//! - Nothing is handed over again below the floor of the store that its owner reads; of both stores, the larger.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kafka_troupe_actors::testkit::{MemoryBrokers, MemoryZooKeeper, Znode};
+use kafka_troupe_actors::testkit::{MemoryBrokers, MemoryZooKeeper, OffsetStored, Znode};
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::zk::paths::GroupPaths;
 
 use tokio::time::Instant;
 
+use crate::storage::Storage;
 use crate::trace::Trace;
 
 /// The group of every run.
@@ -44,6 +54,8 @@ struct Past {
     /// Handled beyond it.
     ahead: BTreeSet<i64>,
     committed: i64,
+    /// The least that whoever reads Kafka alone may go on from.
+    kafka_floor: i64,
     /// Who got a record of it last.
     last: String,
     /// It has been committed or handed over.
@@ -52,7 +64,28 @@ struct Past {
     robbed_until: Option<Instant>,
 }
 
+/// Who is handed a record.
+#[derive(Clone, Copy)]
+pub struct Taker<'a> {
+    pub member: &'a str,
+    pub process: &'a str,
+    pub storage: Storage,
+}
+
 impl Past {
+    /// The least that whoever reads these stores may go on from.
+    fn floor(&self, storage: Storage) -> i64 {
+        match storage {
+            Storage::ZooKeeper => self.committed,
+            Storage::Both => self.committed.max(self.kafka_floor),
+            Storage::Kafka => self.kafka_floor,
+        }
+    }
+
+    fn is_robbed(&self) -> bool {
+        self.robbed_until.is_some_and(|until| Instant::now() < until)
+    }
+
     fn handled(&mut self, offset: i64, log_start: i64) {
         self.ahead.insert(offset);
         self.handled = self.handled.max(log_start);
@@ -76,6 +109,8 @@ impl History {
         };
         let observer = history.clone();
         zookeeper.observe(move |path, node| observer.changed(path, node));
+        let observer = history.clone();
+        brokers.observe_offsets(move |stored| observer.stored_in_kafka(stored));
         history
     }
 
@@ -122,6 +157,12 @@ impl History {
         self.inner().partitions.get(partition).map_or(0, |past| past.committed)
     }
 
+    /// What the offset node holds.
+    pub fn in_zookeeper(&self, partition: &TopicPartition) -> Option<i64> {
+        let node = self.zookeeper.node(&self.paths.offset(partition))?;
+        String::from_utf8_lossy(&node.data).parse().ok()
+    }
+
     fn log_start(&self, partition: &TopicPartition) -> i64 {
         self.brokers.range(partition).map_or(0, |(start, _)| start)
     }
@@ -143,10 +184,11 @@ impl History {
 
     /// A record is handed to a handler of `member`. INV-1: its node is there and the process's. INV-6: nothing before it
     /// was passed over.
-    pub fn handed_over(&self, member: &str, process: &str, partition: &TopicPartition, offset: i64) {
+    pub fn handed_over(&self, taker: Taker<'_>, partition: &TopicPartition, offset: i64) {
+        let Taker { member, process, storage } = taker;
         self.trace.tell(format_args!("{member} gets {partition}@{offset}"));
-        let robbed_until = self.inner().partitions.get(partition).and_then(|past| past.robbed_until);
-        let is_robbed = robbed_until.is_some_and(|until| Instant::now() < until);
+        let past = self.inner().partitions.get(partition).map(|past| (past.is_robbed(), past.floor(storage)));
+        let (is_robbed, floor) = past.unwrap_or_default();
         if !is_robbed && !self.owns(member, process, partition) {
             let owner = self.zookeeper.node(&self.paths.owner(partition));
             let owner = owner.map(|node| String::from_utf8_lossy(&node.data).into_owned());
@@ -157,6 +199,9 @@ impl History {
             self.violated(format!(
                 "INV-6: {member} got {partition}@{offset}, but only {handled} were handled"
             ));
+        }
+        if offset < floor && !is_robbed {
+            self.violated(format!("{member} got {partition}@{offset} again, although {floor} was stored"));
         }
         let mut inner = self.inner();
         let past = inner.partitions.entry(partition.clone()).or_default();
@@ -202,6 +247,31 @@ impl History {
 
     fn stored(&self, partition: &TopicPartition, offset: i64) {
         self.trace.tell(format_args!("{partition} committed at {offset}"));
+        let before = self.committed(partition);
+        self.judge(partition, offset, before);
+        let mut inner = self.inner();
+        inner.partitions.entry(partition.clone()).or_default().committed = offset;
+        *inner.counts.entry("commits").or_default() += 1;
+    }
+
+    fn stored_in_kafka(&self, OffsetStored { partition, offset, late, .. }: &OffsetStored) {
+        let (offset, how) = (*offset, if *late { ", late" } else { "" });
+        self.trace.tell(format_args!("{partition} committed in kafka at {offset}{how}"));
+        let past = self.inner().partitions.get(partition).map(|past| (past.is_robbed(), past.kafka_floor));
+        let (is_robbed, floor) = past.unwrap_or_default();
+        let is_unfenced = *late || is_robbed;
+        self.judge(partition, offset, if is_unfenced { 0 } else { floor });
+        if is_unfenced && offset < floor {
+            self.count("unfenced commits that went back");
+        }
+        let mut inner = self.inner();
+        let past = inner.partitions.entry(partition.clone()).or_default();
+        past.kafka_floor = if is_unfenced { floor.min(offset) } else { offset };
+        *inner.counts.entry("commits in kafka").or_default() += 1;
+    }
+
+    /// INV-4: what is stored is handled, and not less than that.
+    fn judge(&self, partition: &TopicPartition, offset: i64, least: i64) {
         if self.largest {
             let mut inner = self.inner();
             let past = inner.partitions.entry(partition.clone()).or_default();
@@ -209,19 +279,16 @@ impl History {
                 past.handled = offset;
             }
         }
-        let (handled, before) = (self.handled(partition), self.committed(partition));
+        let handled = self.handled(partition);
         if offset > handled {
             self.violated(format!(
                 "INV-4: {partition} committed at {offset}, but only {handled} were handled"
             ));
         }
-        if offset < before {
-            self.violated(format!("INV-4: {partition} committed at {offset} after {before}"));
+        if offset < least {
+            self.violated(format!("INV-4: {partition} committed at {offset} after {least}"));
         }
-        let mut inner = self.inner();
-        let past = inner.partitions.entry(partition.clone()).or_default();
-        (past.committed, past.begun) = (offset, true);
-        *inner.counts.entry("commits").or_default() += 1;
+        self.inner().partitions.entry(partition.clone()).or_default().begun = true;
     }
 }
 

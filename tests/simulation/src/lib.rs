@@ -8,16 +8,20 @@
 //! - `world`: the ensemble, the cluster and the members; how members come and go.
 //! - `worker`: the handler actors of the members.
 //! - `faults`: what goes wrong.
+//! - `offsets_faults`: what goes wrong with offsets in Kafka.
 //! - `history`: what happened, and the rules it is held against while it happens.
 //! - `verdict`: what must hold when the faults are over.
+//! - `storage`: where offsets are stored, and how a running group moves them.
 //! - `trace`: what is told of a run.
 #![deny(missing_docs)]
 
 mod chance;
 mod faults;
 mod history;
+mod offsets_faults;
 mod plan;
 mod run;
+mod storage;
 mod trace;
 mod verdict;
 mod worker;

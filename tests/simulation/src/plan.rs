@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::chance::Chance;
+use crate::storage::{self, Storage};
 
 /// The shape of a run.
 #[derive(Clone, Debug)]
@@ -37,6 +38,14 @@ pub struct Plan {
     pub pace: u64,
     /// Between two faults, at most.
     pub between_faults: u64,
+    /// Where offsets are stored; members are restarted one by one for each but the first.
+    pub storages: Vec<Storage>,
+    /// `offsets.channel.backoff.ms`.
+    pub channel_backoff: u64,
+    /// `offsets.channel.socket.timeout.ms`.
+    pub channel_timeout: u64,
+    /// `num.consumer.fetchers`.
+    pub fetchers: u32,
 }
 
 impl Plan {
@@ -63,6 +72,10 @@ impl Plan {
             backoff: chance.draw(|rng| rng.u64(500..=2_500)),
             pace: chance.one_of(&[1, 5, 20, 100]).unwrap_or(5),
             between_faults: chance.one_of(&[500, 1_500, 4_000]).unwrap_or(4_000),
+            storages: storage::draw(&chance),
+            channel_backoff: chance.draw(|rng| rng.u64(50..=1_000)),
+            channel_timeout: chance.draw(|rng| rng.u64(500..=10_000)),
+            fetchers: chance.one_of(&[1, 3, 1]).unwrap_or(1),
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use kafka_troupe_actors::testkit::clock::on_paused_clock;
 use tokio::time::{Instant, sleep};
 
 use crate::history::Counts;
+use crate::storage;
 use crate::trace::Trace;
 use crate::world::{State, World};
 use crate::{faults, verdict, worker};
@@ -17,6 +18,8 @@ use crate::{faults, verdict, worker};
 /// Longest time until the group is well again after the last fault. A crash may take its session timeout, an actor
 /// that panics often 5 s, a handler that failed often 10 s, and all of it a few rebalances.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// Longest time until a group has moved its offsets after that: each member starts four times.
+const WALK: Duration = Duration::from_secs(600);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -128,16 +131,19 @@ async fn whole_run(world: &Rc<World>) -> Option<String> {
     for _ in 0..world.plan.members {
         world.join(false);
     }
+    actix::spawn(storage::walk(Rc::clone(world)));
     trouble(world).await;
     faults::heal(world);
-    let there = world.members(&[State::Starting, State::Running]);
-    if !there.iter().any(|member| world.plan.topics.iter().all(|(topic, _)| member.takes(topic))) {
+    if !someone_takes_all(world) {
         world.join(true);
     }
     if !world.plan.auto_commit {
         commit_by_hand(world);
     }
-    if let Some(wrong) = until_empty(world, "the group is not well", verdict::missing).await {
+    if let Some(wrong) = until_empty(world, "offsets are not moved", WALK, not_walked).await {
+        return Some(wrong);
+    }
+    if let Some(wrong) = until_empty(world, "the group is not well", PATIENCE, verdict::missing).await {
         return Some(wrong);
     }
     let again = world.history.counted("again");
@@ -148,13 +154,32 @@ async fn whole_run(world: &Rc<World>) -> Option<String> {
     for member in world.running() {
         world.leave(&member);
     }
-    until_empty(world, "not all is given up", |world| {
+    until_empty(world, "not all is given up", PATIENCE, |world| {
         let there = world.members(&[State::Running, State::Leaving]);
         let mut left = verdict::left_behind(world);
         left.extend(there.iter().map(|member| format!("{} is still there", member.name)));
         left
     })
     .await
+}
+
+/// Whether one member is of every topic: of those of the plan, for partitions of all to be owned. Offsets are moved by
+/// who owns the partition, so where they move also of topics that were created.
+fn someone_takes_all(world: &World) -> bool {
+    let all: Vec<_> = match world.plan.storages.len() {
+        1 => world.plan.topics.iter().map(|(topic, _)| Arc::from(topic.as_str())).collect(),
+        _ => world.brokers.topics().into_keys().collect(),
+    };
+    let there = world.members(&[State::Starting, State::Running]);
+    there.iter().any(|member| all.iter().all(|topic| member.takes(topic)))
+}
+
+/// Where the walk through the storages is, if it is not over.
+fn not_walked(world: &World) -> Vec<String> {
+    match world.walked.get() {
+        true => Vec::new(),
+        false => vec![format!("members start with {:?}", world.storage.get())],
+    }
 }
 
 /// The application commits, now and then.
@@ -218,16 +243,17 @@ fn produce(world: &World) {
 async fn until_empty(
     world: &Rc<World>,
     what: &str,
+    patience: Duration,
     missing: impl Fn(&World) -> Vec<String>,
 ) -> Option<String> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + patience;
     loop {
         let missing = missing(world);
         if missing.is_empty() || world.history.violation().is_some() {
             return None;
         }
         if Instant::now() >= end {
-            return Some(format!("{what} after {PATIENCE:?}: {}", missing.join("; ")));
+            return Some(format!("{what} after {patience:?}: {}", missing.join("; ")));
         }
         sleep(LOOK).await;
     }

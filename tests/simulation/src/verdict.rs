@@ -47,11 +47,17 @@ fn wrong_owner(world: &World, partition: &TopicPartition, takers: &[Rc<Member>])
 
 fn not_handled(world: &World, partition: &TopicPartition) -> Option<String> {
     let (start, end) = world.brokers.range(partition)?;
-    let (handled, committed) = (world.history.handled(partition), world.history.committed(partition));
+    let (handled, storage) = (world.history.handled(partition), world.storage.get());
+    let in_zookeeper = world.history.in_zookeeper(partition).filter(|_| storage.in_zookeeper());
+    let in_kafka = world.brokers.stored_offset(GROUP, partition).filter(|_| storage.in_kafka());
+    let is_stored = (!storage.in_zookeeper() || in_zookeeper == Some(end))
+        && (!storage.in_kafka() || in_kafka == Some(end));
     // what was deleted before anybody came for it is nobody's loss
-    let is_committed = committed == end || start == end;
-    (handled != end || !is_committed)
-        .then(|| format!("{partition} ends at {end}, handled {handled}, committed {committed}"))
+    (handled != end || !(is_stored || start == end)).then(|| {
+        format!(
+            "{partition} ends at {end}, handled {handled}, stored in ZooKeeper {in_zookeeper:?}, in Kafka {in_kafka:?}"
+        )
+    })
 }
 
 /// What must hold when all have left as well.

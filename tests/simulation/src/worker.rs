@@ -10,7 +10,8 @@ use kafka_troupe_actors::{HandlerResult, KafkaStream, Record};
 use kafka_troupe_proto::TopicPartition;
 
 use crate::chance::Chance;
-use crate::history::History;
+use crate::history::{History, Taker};
+use crate::storage::Storage;
 
 /// What a handler's panic says that is meant.
 pub const MEANT: &str = "a handler panics, as it was meant to";
@@ -20,6 +21,8 @@ pub struct Bench {
     pub member: String,
     /// Its name with how often it has come back: its sessions are known by this.
     pub process: String,
+    /// Where it stores offsets.
+    pub storage: Storage,
     /// The process runs; what a killed one does is of no effect.
     pub alive: AtomicBool,
     pub history: History,
@@ -56,7 +59,8 @@ impl Bench {
 
     fn take(&self, record: &Record) -> TopicPartition {
         let partition = TopicPartition::new(record.topic(), record.partition());
-        self.history.handed_over(&self.member, &self.process, &partition, record.offset());
+        let taker = Taker { member: &self.member, process: &self.process, storage: self.storage };
+        self.history.handed_over(taker, &partition, record.offset());
         partition
     }
 }

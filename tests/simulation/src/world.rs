@@ -18,6 +18,7 @@ use crate::chance::Chance;
 use crate::faults::{self, Fault};
 use crate::history::{GROUP, History};
 use crate::plan::Plan;
+use crate::storage::Storage;
 use crate::trace::Trace;
 use crate::worker::{Bench, Patient, Quick, pull};
 
@@ -29,6 +30,10 @@ pub struct World {
     pub history: History,
     /// What may happen.
     pub faults: Vec<Fault>,
+    /// Where members that start store offsets.
+    pub storage: Cell<Storage>,
+    /// It is the last storage.
+    pub walked: Cell<bool>,
     /// What goes wrong and when.
     pub chance: Chance,
     /// What handlers do.
@@ -99,7 +104,9 @@ impl World {
             zookeeper,
             brokers,
             history,
-            faults: faults::draw(&chance, plan.calm),
+            faults: faults::draw(&chance, &plan),
+            storage: Cell::new(plan.storages[0]),
+            walked: Cell::new(false),
             chance,
             handling: Chance::new(seed, 3),
             steady: Arc::new(AtomicBool::new(plan.calm)),
@@ -135,18 +142,28 @@ impl World {
 
     /// A member that subscribes to everything, if `whole`, else to what chance has.
     pub fn join(self: &Rc<Self>, whole: bool) {
-        let number = self.started.get() + 1;
-        self.started.set(number);
         let killed = self.killed();
         let back = killed.filter(|_| self.chance.once_in(COMES_BACK));
-        let name = back.unwrap_or_else(|| format!("m{number}"));
+        let name = back.unwrap_or_else(|| format!("m{}", self.started.get() + 1));
+        self.join_as(name, self.draw_subscription(whole));
+    }
+
+    /// One that has left comes back under its name.
+    pub fn join_again(self: &Rc<Self>, member: &Member) {
+        self.join_as(member.name.clone(), member.subscribed.clone());
+    }
+
+    fn join_as(self: &Rc<Self>, name: String, subscribed: Subscribed) {
+        let number = self.started.get() + 1;
+        self.started.set(number);
         let member = Rc::new(Member {
             state: Cell::new(State::Starting),
-            subscribed: self.draw_subscription(whole),
+            subscribed,
             handle: RefCell::default(),
             bench: Arc::new(Bench {
                 member: name.clone(),
                 process: format!("{name}#{number}"),
+                storage: self.storage.get(),
                 alive: AtomicBool::new(true),
                 history: self.history.clone(),
                 chance: self.handling.clone(),
@@ -155,7 +172,12 @@ impl World {
             }),
             name,
         });
-        self.tell(format_args!("{} starts with {:?}", member.name, member.subscribed));
+        self.tell(format_args!(
+            "{} starts with {:?}, {:?}",
+            member.name,
+            member.subscribed,
+            member.storage()
+        ));
         self.members.borrow_mut().push(Rc::clone(&member));
         let world = Rc::clone(self);
         actix::spawn(async move { world.start(&member).await });
@@ -197,7 +219,7 @@ impl World {
     fn draw_subscription(&self, whole: bool) -> Subscribed {
         let chance = &self.chance;
         let streams = || chance.draw(|rng| rng.u32(1..=2));
-        if chance.once_in(4) {
+        if chance.once_in(4) || whole && self.plan.storages.len() > 1 {
             return Subscribed::All(streams());
         }
         let named = self.plan.topics.iter().map(|(topic, _)| (topic.clone(), streams()));
@@ -209,7 +231,7 @@ impl World {
     }
 
     fn builder(&self, member: &Member) -> Builder {
-        let builder = ConsumerSystem::builder(self.config(&member.name))
+        let builder = ConsumerSystem::builder(self.config(&member.name, member.storage()))
             .connector(Arc::new(self.zookeeper.connector(&member.bench.process)))
             .in_memory(self.brokers.clone());
         let (quick, patient) = (Arc::clone(&member.bench), Arc::clone(&member.bench));
@@ -232,19 +254,23 @@ impl World {
         }
     }
 
-    fn config(&self, name: &str) -> ConsumerConfig {
+    fn config(&self, name: &str, storage: Storage) -> ConsumerConfig {
         let plan = &self.plan;
         let properties = format!(
             "zookeeper.connect=memory\ngroup.id={GROUP}\nconsumer.id={name}\nclient.id={name}\n\
              zookeeper.session.timeout.ms={}\nauto.commit.interval.ms={}\nrebalance.backoff.ms={}\n\
              auto.offset.reset={}\nauto.commit.enable={}\npartition.assignment.strategy={}\n\
-             fetch.wait.max.ms=500\n",
+             fetch.wait.max.ms=500\nnum.consumer.fetchers={}\n{}offsets.channel.backoff.ms={}\noffsets.channel.socket.timeout.ms={}\n",
             plan.session_timeout,
             plan.commit_interval,
             plan.backoff,
             if plan.largest { "largest" } else { "smallest" },
             plan.auto_commit,
-            if plan.round_robin { "roundrobin" } else { "range" }
+            if plan.round_robin { "roundrobin" } else { "range" },
+            plan.fetchers,
+            storage.properties(),
+            plan.channel_backoff,
+            plan.channel_timeout
         );
         match ConsumerConfig::from_properties(&properties) {
             Ok(parsed) => parsed.config,
@@ -303,6 +329,11 @@ impl Member {
     /// Its sessions in ZooKeeper are known by this.
     pub fn process(&self) -> &str {
         &self.bench.process
+    }
+
+    /// Where it stores offsets.
+    pub fn storage(&self) -> Storage {
+        self.bench.storage
     }
 
     /// Topics whose streams it pulls.

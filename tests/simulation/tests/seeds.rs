@@ -64,9 +64,27 @@ fn fixed_seeds_are_well_and_show_what_they_are_to_show() {
         "topics created",
         "own commits",
         "panics of actors",
+        "commits in kafka",
+        "storages changed",
+        "coordinator moves",
+        "without coordinator",
+        "coordinator refuses",
+        "commits whose answer is lost",
+        "unanswered commits",
+        "late commits",
+        "refused commits",
+        "refused fetches of offsets",
+        "unfenced commits that went back",
     ] {
         assert!(counts.get(what).is_some_and(|count| *count > 0), "no {what} in {counts:?}");
     }
+}
+
+/// It panicked while the flush of a partition waited for its turn; the next one read where the partition stopped before
+/// that was stored.
+#[test]
+fn a_restarted_coordinator_waits_for_the_flush_of_the_last() {
+    expect_well(3041);
 }
 
 #[test]
