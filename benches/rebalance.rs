@@ -20,9 +20,6 @@ mod ownership;
 mod produce_request;
 #[path = "rebalance/table.rs"]
 mod table;
-#[expect(dead_code, reason = "the tests look at more of it")]
-#[path = "../tests/integration/support/zk_log_file.rs"]
-mod zk_log_file;
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use troupe_cluster::Cluster;
+use troupe_cluster::{Change, Cluster, Transaction, TransactionLog};
 
 use crate::TOPIC;
-use crate::zk_log_file::{Change, Tail, Transaction};
 
 /// An owner node.
 struct Owned {
@@ -23,7 +22,7 @@ struct Registered {
 
 /// What a group's nodes are now, and how that came since a moment.
 pub struct Ownership {
-    tail: Tail,
+    log: TransactionLog,
     /// `/consumers/<group>/owners/<topic>/`
     owners_path: String,
     /// `/consumers/<group>/ids/<group>_`
@@ -39,7 +38,7 @@ pub struct Ownership {
 impl Ownership {
     pub fn of(cluster: &Cluster, group: &str) -> Self {
         let mut this = Self {
-            tail: Tail::of(&cluster.folder().join("zookeeper").join("data")),
+            log: cluster.zookeeper().transaction_log(),
             owners_path: format!("/consumers/{group}/owners/{TOPIC}/"),
             ids_path: format!("/consumers/{group}/ids/{group}_"),
             owners: BTreeMap::new(),
@@ -54,7 +53,7 @@ impl Ownership {
     /// Takes in what was written to the log; whether anybody's ownership changed.
     pub fn read(&mut self) -> bool {
         let before = self.course.len();
-        for transaction in self.tail.more() {
+        for transaction in self.log.more().expect("ZooKeeper has a log") {
             self.apply(transaction);
         }
         self.course.len() > before

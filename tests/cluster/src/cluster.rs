@@ -370,7 +370,7 @@ impl Cluster {
         read_all(self.java_source(KafkaVersion::V3_9_1, "Consumer", &arguments)?)
     }
 
-    fn java_source(
+    pub(crate) fn java_source(
         &self,
         version: KafkaVersion,
         program: &str,

@@ -19,10 +19,18 @@ impl Api {
     pub(crate) const PRODUCE: Self = Self { name: "Produce", key: 0, version: 3 };
     pub(crate) const LIST_OFFSETS: Self = Self { name: "ListOffsets", key: 2, version: 1 };
     pub(crate) const METADATA: Self = Self { name: "Metadata", key: 3, version: 1 };
+    /// From 0.9 on.
+    pub(crate) const OFFSET_COMMIT: Self = Self { name: "OffsetCommit", key: 8, version: 2 };
+    /// From 0.8.2 on.
+    pub(crate) const OFFSET_FETCH: Self = Self { name: "OffsetFetch", key: 9, version: 1 };
+    /// From 0.8.2 on, where it is called ConsumerMetadata.
+    pub(crate) const FIND_COORDINATOR: Self = Self { name: "FindCoordinator", key: 10, version: 0 };
     pub(crate) const CREATE_TOPICS: Self = Self { name: "CreateTopics", key: 19, version: 2 };
     pub(crate) const DELETE_TOPICS: Self = Self { name: "DeleteTopics", key: 20, version: 1 };
     pub(crate) const INIT_PRODUCER_ID: Self = Self { name: "InitProducerId", key: 22, version: 0 };
     pub(crate) const CREATE_PARTITIONS: Self = Self { name: "CreatePartitions", key: 37, version: 0 };
+    /// From 1.1 on.
+    pub(crate) const DELETE_GROUPS: Self = Self { name: "DeleteGroups", key: 42, version: 0 };
 
     pub(crate) fn at(self, version: i16) -> Self {
         Self { version, ..self }

@@ -1,10 +1,11 @@
 //! Kafka's own producer and consumers, driven line by line.
 
-use crate::{ClusterError, JavaChild};
+use crate::{Cluster, ClusterError, JavaChild, KafkaVersion};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{BufRead, BufReader, BufWriter, Write},
+    path::Path,
     process::{ChildStdin, ChildStdout},
 };
 
@@ -127,6 +128,115 @@ impl JavaProducer {
             .map_err(|error| self.child.error(format!("does not answer: {error}")))?;
         let count = answer.strip_prefix("ok ").and_then(|count| count.trim_end().parse().ok());
         count.ok_or_else(|| self.child.error(format!("answered {order:?} by {:?}", answer.trim_end())))
+    }
+}
+
+/// A consumer of Kafka's own as a member of a group, in a Java process, which ends when this is dropped. It appends a
+/// line to a file for each record as it is handled: `Partition:P`, `Offset:O`, its value and the member's name, separated
+/// by tabs. See [`Cluster::old_member`] and [`Cluster::group_member`].
+#[derive(Debug)]
+pub struct JavaMember {
+    child: JavaChild,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Cluster {
+    /// The old Scala consumer of a release (to 1.1.1) that will be a member of a group with so many streams of a topic,
+    /// ready to [join](JavaMember::join). Its `zookeeper.connect` is this cluster's, if `properties` have no other.
+    ///
+    /// # Errors
+    /// Those of [`Cluster::java`]; [`ClusterError::Fetch`] without a JDK, [`ClusterError::Server`] if it fails.
+    pub fn old_member(
+        &self,
+        version: KafkaVersion,
+        (topic, streams): (&str, u32),
+        (journal, name): (&Path, &str),
+        properties: &[&str],
+    ) -> Result<JavaMember, ClusterError> {
+        let (streams, connect) =
+            (streams.to_string(), format!("zookeeper.connect={}", self.zookeeper_connect()));
+        let journal = journal.to_string_lossy();
+        let arguments = [&[topic, &streams, &journal, name, &connect], properties].concat();
+        JavaMember::new(self.java_source(version, "OldMember", &arguments)?)
+    }
+
+    /// Kafka's own consumer of a release that will be a member of a group which brokers coordinate, ready to
+    /// [join](JavaMember::join); see [`Cluster::old_member`].
+    ///
+    /// # Errors
+    /// Those of [`Cluster::old_member`].
+    pub fn group_member(
+        &self,
+        version: KafkaVersion,
+        topic: &str,
+        (journal, name): (&Path, &str),
+        properties: &[&str],
+    ) -> Result<JavaMember, ClusterError> {
+        let servers = format!("bootstrap.servers={}", self.bootstrap());
+        let journal = journal.to_string_lossy();
+        let arguments = [&[topic, &*journal, name, &servers], properties].concat();
+        JavaMember::new(self.java_source(version, "GroupMember", &arguments)?)
+    }
+}
+
+impl JavaMember {
+    /// Waits until the process is ready.
+    fn new(mut child: JavaChild) -> Result<Self, ClusterError> {
+        let Some(stdout) = child.stdout.take() else { return Err(child.error("has no output")) };
+        let mut member = Self { child, answers: BufReader::new(stdout) };
+        member.expect("ready")?;
+        Ok(member)
+    }
+
+    /// Joins its group, without waiting for what it gets.
+    ///
+    /// # Errors
+    /// [`ClusterError::Server`] if the process has ended.
+    pub fn join(&mut self) -> Result<(), ClusterError> {
+        self.order("join")
+    }
+
+    /// Handles no more, commits what it has handled if it commits by itself, leaves its group and ends.
+    ///
+    /// # Errors
+    /// [`ClusterError::Server`] with the end of its log if it does not.
+    pub fn leave(mut self) -> Result<(), ClusterError> {
+        self.order("leave")?;
+        self.expect("left")?;
+        self.child.wait().map(drop)
+    }
+
+    /// Ends it by SIGKILL, which leaves its registration until its session expires.
+    ///
+    /// # Errors
+    /// Those of [`JavaChild::kill`].
+    pub fn kill(mut self) -> Result<(), ClusterError> {
+        self.child.kill()
+    }
+
+    /// The file with its standard error, which has its log too; it goes with the cluster.
+    pub fn log(&self) -> &Path {
+        self.child.log()
+    }
+
+    fn order(&mut self, order: &str) -> Result<(), ClusterError> {
+        let told = self.child.stdin.as_mut().map(|stdin| writeln!(stdin, "{order}"));
+        match told {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(self.child.error(format!("takes no order: {error}"))),
+            None => Err(self.child.error("has no input")),
+        }
+    }
+
+    /// The next line that it says.
+    fn expect(&mut self, answer: &str) -> Result<(), ClusterError> {
+        let mut said = String::new();
+        let read = self.answers.read_line(&mut said);
+        read.map_err(|error| self.child.error(format!("does not answer: {error}")))?;
+        if said.trim_end() == answer {
+            return Ok(());
+        }
+        Err(self.child.error(format!("said {:?} and not {answer:?}", said.trim_end())))
     }
 }
 

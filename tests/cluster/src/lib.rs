@@ -24,9 +24,11 @@
 //! - [`Proxy`]: a network between a client and a server that fails on purpose.
 //! - `golden/regenerate` (a script): asks the real assignors of three generations, for proto's tests of ours.
 //! - `wire`, `batch`, [`Client`]: the few Kafka requests that tests need: topics, produce, end offsets.
+//! - [`TransactionLog`]: what a ZooKeeper server has written, read from its files.
+//! - `groups`, [`StoredOffset`]: what brokers store of consumer groups, and what their topic remembers.
 //! - `generation`: at which versions of them; `admin`, `znodes`: topics of brokers that have no requests for them.
 //! - `properties`: what each release needs in `server.properties`, in ZooKeeper and in KRaft mode.
-//! - [`JavaProducer`], [`JavaRecord`]: Kafka's own clients, by the programs in `java/`; [`entries`]: what they and the
+//! - [`JavaProducer`], [`JavaMember`], [`JavaRecord`]: Kafka's own clients, by the programs in `java/`; [`entries`]: what they and the
 //!   brokers have made of it in the log.
 //! - `examples/golden_logs`: writes the logs of each generation that proto's tests read.
 //!
@@ -54,6 +56,7 @@ mod connection;
 mod ensemble;
 mod error;
 mod generation;
+mod groups;
 mod jars;
 mod java_child;
 mod java_clients;
@@ -67,6 +70,8 @@ mod proxy;
 mod scratch;
 mod segment;
 mod server;
+mod stored_offsets;
+mod transaction_log;
 mod version;
 mod wire;
 mod znodes;
@@ -79,11 +84,13 @@ pub use ensemble::Ensemble;
 pub use error::ClusterError;
 pub use jars::cache_root;
 pub use java_child::JavaChild;
-pub use java_clients::{JavaProducer, JavaRecord};
+pub use java_clients::{JavaMember, JavaProducer, JavaRecord};
 pub use metadata::PartitionMetadata;
 pub use port::free_port;
 pub use produce::ProduceRecord;
 pub use proxy::Proxy;
 pub use segment::entries;
+pub use stored_offsets::StoredOffset;
+pub use transaction_log::{Change, Transaction, TransactionLog};
 pub use version::{KafkaVersion, ZooKeeperVersion};
 pub use zookeeper::ZooKeeper;

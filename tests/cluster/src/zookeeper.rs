@@ -1,6 +1,6 @@
 //! A ZooKeeper server.
 
-use crate::{ClusterError, ZooKeeperVersion, free_port, scratch::Scratch, server::Server};
+use crate::{ClusterError, TransactionLog, ZooKeeperVersion, free_port, scratch::Scratch, server::Server};
 use std::{
     ffi::OsString,
     fs,
@@ -52,6 +52,11 @@ impl ZooKeeper {
     /// The folder with its snapshots and transaction logs (`version-2`); it goes with the cluster.
     pub fn data(&self) -> PathBuf {
         self.server.folder().join("data")
+    }
+
+    /// What this server has written of all that it was told, from the beginning.
+    pub fn transaction_log(&self) -> TransactionLog {
+        TransactionLog::of(&self.data())
     }
 
     /// `127.0.0.1:port`, without a chroot.
