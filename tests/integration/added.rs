@@ -48,7 +48,7 @@ fn what_is_added_is_a_second_member(version: KafkaVersion) {
         // what moved is read again, and may not be handled yet
         for topic in ["added-first", "added-then"] {
             until_async(&format!("commits of {topic}"), async || {
-                system.commit().await.unwrap();
+                system.commit().await.unwrap().all().unwrap();
                 let committed = GroupHistory::of(cluster, name).committed(topic);
                 if committed == [(0, 10), (1, 10)].into() { Ok(()) } else { Err(format!("{committed:?}")) }
             })

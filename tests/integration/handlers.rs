@@ -120,15 +120,15 @@ fn only_what_a_handler_is_done_with_is_committed(version: KafkaVersion) {
         )
         .await;
         assert_eq!(committed(), None);
-        assert_eq!(system.commit().await.unwrap(), 1);
+        assert_eq!(system.commit().await.unwrap().all(), Ok(1));
         assert_eq!(committed(), Some(7), "the eighth is in hand");
-        assert_eq!(system.commit().await.unwrap(), 0, "nothing is new");
+        assert_eq!(system.commit().await.unwrap().all(), Ok(0), "nothing is new");
         permits.add_permits(5);
         until_async("the thirteenth record", async || {
             if log.len() == 13 { Ok(()) } else { Err(format!("{}", log.len())) }
         })
         .await;
-        system.commit().await.unwrap();
+        system.commit().await.unwrap().all().unwrap();
         assert_eq!(committed(), Some(12));
         permits.add_permits(100);
         log.wait_for_all(cluster, "demanded").await;

@@ -9,17 +9,24 @@
 //! - [`listener`]: the application is asked before partitions go and before they start.
 //! - [`mixed`]: one group of ours and the old Scala consumer.
 //! - [`mixed_old`]: the same on brokers of 0.8.2.2.
+//! - [`migration`]: the same while its offsets move from ZooKeeper to Kafka and back.
+//! - [`migration_handover`]: a group goes over to Kafka's own consumer and comes back.
 //! - [`interleavings`], [`grown`]: two of these cases, at length.
 //! - [`peers`]: other members that have given up or plan differently.
 //! - [`systems`]: whole members in this process; the panic of each of their actors.
 //! - [`handlers`], [`streams`]: how records come to their consumer, and when they count as handled.
+//! - [`commits`]: what is stored when it is asked for, and what is not.
 //! - [`generations`]: brokers of every generation, and an upgrade from one to another.
 //! - [`damage`]: records that cannot be read, and the way past them.
 //! - [`transactions`]: what is committed, aborted and open.
 //! - [`bootstrap`]: topics and leaders by `bootstrap.servers`, of brokers with and without ZooKeeper.
+//! - [`fetchers`]: several connections to one broker, and those that it closes.
 //! - [`oversize`], [`formats`], [`codecs`], [`bare_snappy`], [`remade`], [`registrations`], [`throttled`], [`racks`]:
 //!   what brokers do and hold, case by case.
 //! - [`filters`], [`added`]: which topics, by filter or name, from the start or later.
+//! - [`kafka_offsets_stored`], [`kafka_offsets_coordinator`]: offsets stored in Kafka, alone and with ZooKeeper, and the
+//!   broker that has them.
+//! - [`offsets_topic`]: what brokers store of other groups, as Kafka's own consumer reads it.
 //! - [`znodes`]: what stands in ZooKeeper, byte by byte.
 //! - [`bad_input`]: what is wrong outside.
 //! - [`support`]: clusters, members and the observer.
@@ -33,9 +40,11 @@ mod bare_snappy;
 mod bootstrap;
 mod brokers;
 mod codecs;
+mod commits;
 mod damage;
 mod ensemble;
 mod faults;
+mod fetchers;
 mod filters;
 mod formats;
 mod generations;
@@ -44,10 +53,15 @@ mod grown;
 mod handlers;
 mod identity;
 mod interleavings;
+mod kafka_offsets_coordinator;
+mod kafka_offsets_stored;
 mod kept;
 mod listener;
+mod migration;
+mod migration_handover;
 mod mixed;
 mod mixed_old;
+mod offsets_topic;
 mod oversize;
 mod peers;
 mod racks;

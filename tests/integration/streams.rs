@@ -95,17 +95,17 @@ fn a_dropped_next_loses_nothing_and_the_next_acknowledges(version: KafkaVersion)
         assert!(offsets.iter().copied().eq(0..1000), "{offsets:?}");
         assert!(dropped >= 20, "only {dropped} were dropped");
 
-        system.commit().await.unwrap();
+        system.commit().await.unwrap().all().unwrap();
         assert_eq!(committed(), Some(999), "the last is in hand");
         assert!(stream.next().now_or_never().is_none());
-        system.commit().await.unwrap();
+        system.commit().await.unwrap().all().unwrap();
         assert_eq!(committed(), Some(1000), "the next was asked for");
         cluster.produce("pulled", numbered(1)).unwrap();
         timeout(PATIENCE, stream.next()).await.unwrap().unwrap().unwrap();
-        system.commit().await.unwrap();
+        system.commit().await.unwrap().all().unwrap();
         assert_eq!(committed(), Some(1000));
         stream.ack();
-        system.commit().await.unwrap();
+        system.commit().await.unwrap().all().unwrap();
         assert_eq!(committed(), Some(1001));
         system.shutdown().await;
     });

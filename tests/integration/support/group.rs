@@ -84,7 +84,8 @@ impl<'a> Group<'a> {
         Member::start(&arguments, &self.output(), self.folder.join(format!("{member}.log")))
     }
 
-    fn output(&self) -> PathBuf {
+    /// Where all members append what they handle.
+    pub fn output(&self) -> PathBuf {
         self.folder.join("output")
     }
 

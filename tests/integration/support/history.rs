@@ -73,44 +73,59 @@ impl History {
     /// mix, each member delivers only what it owns, and each begins where the one before it committed.
     #[track_caller]
     pub fn check(&self, zookeeper: &GroupHistory) {
-        let partitions: BTreeSet<i32> = self.deliveries.iter().map(|delivery| delivery.partition).collect();
-        for partition in partitions {
-            self.check_nothing_is_skipped(partition);
+        self.check_nothing_is_skipped();
+        for partition in self.partitions() {
             self.check_one_at_a_time(partition, zookeeper);
         }
         self.check_times(zookeeper);
         zookeeper.check_commits_only_grow();
     }
 
+    /// No record is delivered before all that come before it in its partition were, from the first on.
     #[track_caller]
-    fn check_nothing_is_skipped(&self, partition: i32) {
-        let mut next = None;
-        for delivery in self.of(partition) {
-            let expected = next.unwrap_or(delivery.offset);
-            assert!(delivery.offset <= expected, "{delivery:?} was delivered before offset {expected}");
-            next = Some(expected.max(delivery.offset + 1));
+    pub fn check_nothing_is_skipped(&self) {
+        let mut next = BTreeMap::new();
+        for delivery in &self.deliveries {
+            let next = next.entry(delivery.partition).or_insert(delivery.offset);
+            assert!(delivery.offset <= *next, "{delivery:?} was delivered before offset {next}");
+            *next = (*next).max(delivery.offset + 1);
         }
     }
 
-    /// The members that delivered a partition, one after the other, must be found in this order among its owners.
+    /// The members that delivered a partition, one after the other, and each began where the group has committed.
     #[track_caller]
     fn check_one_at_a_time(&self, partition: i32, zookeeper: &GroupHistory) {
-        let mut runs: Vec<&Delivery> = Vec::new();
-        for delivery in self.of(partition) {
-            if runs.last().is_none_or(|last| last.member != delivery.member) {
-                runs.push(delivery);
-            }
-        }
-        let tenures: Vec<_> = self.tenures(zookeeper, partition).collect();
-        let mut left = tenures.iter();
-        for first in &runs {
-            let its = left.find(|(member, _)| *member == first.member);
-            let Some((_, tenure)) = its else {
-                panic!("{first:?} is out of turn: {runs:?}; owners: {tenures:?}")
-            };
+        for (first, tenure) in self.turns(partition, zookeeper, |_| true) {
             let committed = zookeeper.committed_before(tenure.from.1, &self.topic, partition);
             assert_eq!(first.offset, committed, "{first:?} does not begin where its group has committed");
         }
+    }
+
+    /// The first delivery of each run of one member's, with the tenure that it was in: the members that delivered a
+    /// partition, one after the other, must be found in this order among its owners; but for those that own nothing there.
+    #[track_caller]
+    pub fn turns<'a>(
+        &'a self,
+        partition: i32,
+        zookeeper: &'a GroupHistory,
+        owns: impl Fn(&str) -> bool,
+    ) -> Vec<(&'a Delivery, &'a Tenure)> {
+        let mut runs: Vec<&Delivery> = self.of(partition).collect();
+        runs.dedup_by(|next, last| next.member == last.member);
+        let tenures: Vec<_> = self.tenures(zookeeper, partition).collect();
+        let mut left = tenures.iter();
+        let mut turn = |first: &'a Delivery| {
+            let its = left.find(|(member, _)| *member == first.member);
+            let (_, tenure) =
+                its.unwrap_or_else(|| panic!("{first:?} is out of turn: {runs:?}; owners: {tenures:?}"));
+            (first, *tenure)
+        };
+        runs.iter().filter(|first| owns(&first.member)).map(|first| turn(first)).collect()
+    }
+
+    /// The numbers of those with deliveries.
+    pub fn partitions(&self) -> BTreeSet<i32> {
+        self.deliveries.iter().map(|delivery| delivery.partition).collect()
     }
 
     /// Where times are known: each delivery within a tenure of its member.

@@ -104,7 +104,9 @@ impl Listener {
             match answer {
                 Answer::AtOnce | Answer::Panic => {}
                 Answer::When(gate) => gate.acquire().await.expect("it is never closed").forget(),
-                Answer::AfterCommit(member) => drop(member.commit().await.expect("it can be committed")),
+                Answer::AfterCommit(member) => {
+                    member.commit().await.unwrap().all().expect("it can be committed");
+                }
                 Answer::Never => std::future::pending().await,
             }
             events.locked()[index].answered = Some(now_ms());

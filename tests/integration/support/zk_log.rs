@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use troupe_cluster::Cluster;
+use troupe_cluster::{Change, Cluster, Transaction};
 
 use super::clusters::CHROOT;
-use super::zk_log_file::{Change, Transaction, transactions};
 
 /// A node, as it is or was at its end.
 #[derive(Clone, Debug)]
@@ -48,7 +47,7 @@ fn of_cluster(cluster: &Cluster) -> Vec<Transaction> {
     let mut written: BTreeMap<i64, (usize, Transaction)> = BTreeMap::new();
     for server in servers {
         let mut last = -1;
-        for transaction in transactions(&server.data()) {
+        for transaction in server.transaction_log().more().expect("ZooKeeper has a log") {
             // a server that joined again may have written one twice
             if transaction.zxid > last {
                 last = transaction.zxid;
