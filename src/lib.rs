@@ -45,7 +45,31 @@
 //! thread and a queue; a partition is read by one stream, and several partitions may share one. A stream is consumed
 //! by a *handler actor* ([`Builder::handle`]) or *pulled* ([`Builder::pull`], [`KafkaStream`]). A record counts as
 //! handled when its handler is done, or when the next one is pulled; only then may a commit cover it. So every record
-//! is handled at least once, and again only after a crash, a cut-off or a lost session, back to the last commit.
+//! is handled at least once, and again only after a crash, a cut-off or a lost session, back to the last commit
+//! ([what exactly](committing)).
+//!
+//! # Committing
+//!
+//! What is committed of a partition is the next offset to consume, where its next owner begins. By itself, a member
+//! commits what is acknowledged every `auto.commit.interval.ms`, once more when partitions are given up or it shuts
+//! down, and a position that `auto.offset.reset` has made before its first record is delivered. With
+//! `auto.commit.enable=false` it does none of this, unless commits after so many records take the interval's place: an
+//! offset is stored only when you ask for it.
+//!
+//! | asked for by | commits |
+//! |---|---|
+//! | [`Offsets::commit`], [`ConsumerHandle::commit`] | what is acknowledged of all partitions |
+//! | [`Offsets::commit_offsets`] | these offsets, of these partitions |
+//! | [`Offsets::commit_record`] | this record and all before it, also the one in hand |
+//! | [`Builder::commit_after`] | what is acknowledged, after so many records; the interval, if on, limits the time |
+//!
+//! An answer says how it came out for each partition ([`CommitOutcome`]), and one that fails keeps no other back. An
+//! offset may be committed from what is stored up to what was handed over; to go back or to pass something over is to
+//! [seek](ConsumerHandle::seek). A commit moves no delivery, and no later commit takes it back.
+//!
+//! Offsets are stored in ZooKeeper, with `offsets.storage=kafka` in Kafka, or with `dual.commit.enabled=true` besides in
+//! both. Only ZooKeeper's are fenced; Kafka takes many more commits. [`committing`] has an example, and says what is
+//! handled again after which failure; [`migration`] how a running group goes from one to the other.
 //!
 //! # Before partitions come and go
 //!
@@ -77,11 +101,16 @@
 //! `rebalance.max.retries` x `rebalance.backoff.ms`, until it does its part or is gone.
 #![deny(missing_docs)]
 
+pub mod committing;
+pub mod migration;
+
 pub use kafka_troupe_actors as actors;
 pub use kafka_troupe_proto as proto;
 
-pub use kafka_troupe_actors::consumer_system::{Builder, Commit, Metrics, Seek, SeekError, Shutdown};
-pub use kafka_troupe_actors::offset_committer::CommitError;
+pub use kafka_troupe_actors::consumer_system::{
+    Builder, Commit, Metrics, Offsets, Seek, SeekError, Shutdown,
+};
+pub use kafka_troupe_actors::offset_committer::{CommitError, CommitOutcome, CommittedOffset, ToCommit};
 pub use kafka_troupe_actors::rebalance_listener::{
     BeforeReleasingPartitions, BeforeStartingPartitions, OwnershipLost, ReleaseReason,
 };
