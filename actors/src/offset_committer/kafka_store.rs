@@ -47,8 +47,10 @@ impl KafkaStore {
 
     /// Stores an offset, or the larger one that is stored; whether it wrote.
     pub(super) async fn commit(&self, claim: &Arc<OwnedPartition>, offset: i64) -> Result<bool, CommitError> {
+        // one that was made in this place may stand, and would be taken back
+        let may_stand = claim.made_before(offset).is_some_and(|made| made > offset);
         let offset = claim.raised_for_kafka(offset);
-        if offset < 0 || !claim.may_commit() {
+        if offset < 0 || may_stand || !claim.may_commit() {
             return Ok(false);
         }
         self.write(claim, claim.topic_number(), offset, Purpose::Commit).await?;
