@@ -4,14 +4,13 @@
 ///
 /// Makes the fields of `ConsumerConfig`, the builder and its setters, and the `TABLE` that properties are
 /// read by. A default is the text of a value; after `=>` stands, if it is a rule, an expression over the
-/// properties above it. After `not_yet` stands what happens meanwhile, for a property that Troupe is to act on.
+/// properties above it.
 macro_rules! declare {
     (
         acted_on { $(
             $field:ident: $ty:ty $(, set by $given:ty)? {
                 $key:literal, $unit:literal, default $default:literal $(=> $rule:expr)?
-                $(, check $check:expr)?
-                $(, not_yet $not_yet:literal)?;
+                $(, check $check:expr)?;
                 $about:literal
             }
         )+ }
@@ -24,7 +23,7 @@ macro_rules! declare {
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct ConsumerConfig { $(
-            #[doc = describe!($key, $unit, $default, $about $(, $not_yet)?)]
+            #[doc = describe!($key, $unit, $default, $about)]
             pub $field: $ty,
         )+ }
 
@@ -40,12 +39,11 @@ macro_rules! declare {
 
         impl ConsumerConfigBuilder {
             $(
-                #[doc = describe!($key, $unit, $default, $about $(, $not_yet)?)]
+                #[doc = describe!($key, $unit, $default, $about)]
                 pub fn $field(mut self, value: impl TryInto<first!($($given,)? $ty), Error: Display>) -> Self {
                     match given::<first!($($given,)? $ty), _>(value) {
                         Ok(value) => {
                             self.$field = Some(value.into());
-                            $( self.notice(PropertyNotice::NotActedOnYet { key: $key, meanwhile: $not_yet }); )?
                         }
                         Err(why) => self.problems.push(ConfigError::invalid($key, why)),
                     }
@@ -78,7 +76,7 @@ macro_rules! declare {
         pub(super) const TABLE: &[Property] = &[
             $( Property {
                 key: $key, unit: $unit, default: $default, about: $about,
-                effect: effect!($($not_yet)?),
+                effect: Effect::Full,
                 set: |builder, text| {
                     builder.$field = Some(PropertyValue::parse(text)?);
                     Ok(())
@@ -108,22 +106,10 @@ macro_rules! default {
     };
 }
 
-macro_rules! effect {
-    () => {
-        Effect::Full
-    };
-    ($meanwhile:literal) => {
-        Effect::NotYet { meanwhile: $meanwhile }
-    };
-}
-
 macro_rules! describe {
     ($key:literal, $unit:literal, $default:literal, $about:literal) => {
         concat!($about, "\n\nProperty `", $key, "` (", $unit, "), default: ", $default, ".")
     };
-    ($key:literal, $unit:literal, $default:literal, $about:literal, $not_yet:literal) => {
-        concat!(describe!($key, $unit, $default, $about), "\n\nNot acted on yet: ", $not_yet, ".")
-    };
 }
 
-pub(super) use {declare, default, describe, effect, first};
+pub(super) use {declare, default, describe, first};

@@ -88,13 +88,6 @@ pub enum PropertyNotice {
         /// What it was for, and what takes its place.
         about: &'static str,
     },
-    /// Troupe is to act on it, and does not yet.
-    NotActedOnYet {
-        /// The key.
-        key: &'static str,
-        /// What happens whatever its value.
-        meanwhile: &'static str,
-    },
     /// A name of Kafka 0.7, which 0.8 and later ignore too.
     Renamed {
         /// The key.
@@ -109,7 +102,7 @@ impl PropertyNotice {
     pub fn key(&self) -> &str {
         match self {
             Self::NotValid { key } => key,
-            Self::NotActedOn { key, .. } | Self::NotActedOnYet { key, .. } | Self::Renamed { key, .. } => key,
+            Self::NotActedOn { key, .. } | Self::Renamed { key, .. } => key,
         }
     }
 }
@@ -119,9 +112,6 @@ impl fmt::Display for PropertyNotice {
         match self {
             Self::NotValid { key } => write!(f, "Property {key} is not valid"),
             Self::NotActedOn { key, about } => write!(f, "Property {key} is not acted on: {about}"),
-            Self::NotActedOnYet { key, meanwhile } => {
-                write!(f, "Property {key} is not acted on yet: {meanwhile}")
-            }
             Self::Renamed { key, successor: Some(successor) } => {
                 write!(f, "Property {key} is not valid: it is a name of Kafka 0.7, use {successor}")
             }

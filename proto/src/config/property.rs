@@ -35,11 +35,6 @@ pub struct Property {
 pub enum Effect {
     /// It does.
     Full,
-    /// It is to, and does not yet.
-    NotYet {
-        /// What happens whatever its value.
-        meanwhile: &'static str,
-    },
     /// It never will; `about` says why.
     None,
 }
@@ -50,7 +45,6 @@ impl Property {
         let key = self.key;
         match self.effect {
             Effect::Full => None,
-            Effect::NotYet { meanwhile } => Some(PropertyNotice::NotActedOnYet { key, meanwhile }),
             Effect::None => Some(PropertyNotice::NotActedOn { key, about: self.about }),
         }
     }

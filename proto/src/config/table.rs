@@ -7,7 +7,7 @@ use super::checks;
 use super::choices::{
     AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetsStorage, RoundRobinPeers,
 };
-use super::declare::{declare, default, describe, effect, first};
+use super::declare::{declare, default, describe, first};
 use super::errors::{ConfigError, PropertyNotice};
 use super::offset_reset::OffsetReset;
 use super::property::{Effect, Property, PropertyValue, REQUIRED, given, parse_default};
@@ -109,14 +109,21 @@ declare! {
             check checks::millis::<0>;
             "How long handlers may go on with the records of a partition that moves away. What is not finished then is handled again by the next owner. Bounded by what a Scala member waits. With a rebalance listener they have three quarters of it, and the listener the rest."
         }
+        shutdown_timeout: Duration {
+            "troupe.shutdown.timeout.ms", "milliseconds", default "25000", check checks::millis::<1>;
+            "How long the end of the process waits for this member to leave its group, when it is told to by SIGTERM or its actix System ends first. Longer than troupe.drain.timeout.ms, so that there is time for the last commit; shorter than what ends the process by force (Kubernetes: 30 s)."
+        }
+        handler_stuck: Duration {
+            "troupe.handler.stuck.ms", "milliseconds", default "30000", check checks::millis::<0>;
+            "How long a handler may take for one record (or batch) before it is reported as stuck, with partition, offset and time; it is left alone. Looked at once a second. Short: noticed sooner, and slow ones as well. 0: never."
+        }
         new_partitions_reset: OffsetReset {
             "troupe.new.partitions.reset", "smallest, largest, by_duration:PnDTnHnMnS or to_time:milliseconds-since-1970", default "smallest", check checks::new_partitions_reset;
             "Where partitions start that appear under a running group, also those of a topic that was deleted and made again. `smallest` misses nothing; the old consumer goes by auto.offset.reset. `largest` passes over what was written before the partition was noticed, and logs how much (`skipped`)."
         }
         consumer_timeout: Option<Duration>, set by Duration {
-            "consumer.timeout.ms", "milliseconds, negative for none", default "-1", check checks::optional_millis,
-            not_yet "a stream waits for records without end";
-            "How long a blocking iterator waits for a record before it reports a time-out."
+            "consumer.timeout.ms", "milliseconds, negative for none", default "-1", check checks::optional_millis;
+            "How long a blocking iterator (KafkaStream::blocking) waits for a record before it reports a time-out, after which it may go on. Asynchronous streams wait without end: put a time-out of your own around them."
         }
         isolation_level: IsolationLevel {
             "isolation.level", "read_uncommitted or read_committed", default "read_uncommitted";

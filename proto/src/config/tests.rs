@@ -217,16 +217,14 @@ fn properties_without_effect_are_reported_by_name() {
 }
 
 #[test]
-fn properties_without_effect_yet_are_reported_with_what_happens_meanwhile() {
-    let report = |text: &str| notices(text).join("\n");
-    assert_eq!(
-        report("consumer.timeout.ms=4\nconsumer.timeout.ms=2"),
-        "Property consumer.timeout.ms is not acted on yet: a stream waits for records without end"
-    );
-    let builder = ConsumerConfig::builder().zookeeper_connect("zk").group_id("g");
-    let typed = builder.consumer_timeout(Duration::from_millis(4)).build_with_report().unwrap();
-    assert_eq!(typed.report[0].key(), "consumer.timeout.ms");
-    assert_eq!(typed.config.consumer_timeout, Some(Duration::from_millis(4)));
+fn the_time_outs_of_iterators_and_of_the_end_are_acted_on() {
+    assert_eq!(notices("consumer.timeout.ms=4\ntroupe.shutdown.timeout.ms=9000"), [""; 0]);
+    let given = config("consumer.timeout.ms=4\ntroupe.shutdown.timeout.ms=9000");
+    assert_eq!(given.consumer_timeout, Some(Duration::from_millis(4)));
+    assert_eq!(given.shutdown_timeout, Duration::from_secs(9));
+    let defaults = config("");
+    assert_eq!((defaults.consumer_timeout, defaults.shutdown_timeout), (None, Duration::from_secs(25)));
+    assert!(refusal("troupe.shutdown.timeout.ms=0").contains("troupe.shutdown.timeout.ms"));
 }
 
 #[test]

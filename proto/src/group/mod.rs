@@ -5,17 +5,23 @@
 //! - [`Strategy`]: the assignment rules, equal to the Scala consumer's answers (wire contract).
 //! - [`Machine`]: the rebalance, decided as data: inputs in, effects out, no I/O.
 //! - [`PeerCheck`]: which other members have given up or plan differently, by the owner nodes.
+//! - [`InFlight`]: how many records a handler has at once; [`OffsetTracker`]: what may be acknowledged meanwhile.
 //! - [`commit`]: the rules by which an offset node may be written.
+//! - [`FailurePolicy`]: what becomes of a record that could not be handled, or not decoded.
 
 pub mod assignor;
 pub mod commit;
+mod failure;
 #[cfg(test)]
 mod golden;
+mod in_flight;
 mod machine;
 pub mod peers;
 mod snapshot;
 
 pub use assignor::Strategy;
+pub use failure::{Decision, FailurePolicy, Then};
+pub use in_flight::{InFlight, Lanes, OffsetTracker};
 pub use machine::{
     ClaimAnswer, Effect, Generation, Input, Machine, Owner, Phase, Progress, Reason, SessionNumber, Settings,
 };
