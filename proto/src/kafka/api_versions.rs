@@ -33,6 +33,7 @@ impl ApiVersions {
     /// What a broker of 0.8.2 speaks, for those that cannot be asked. 0.9 speaks it as well.
     pub fn for_silent_broker() -> Self {
         [
+            (ApiKey::Produce, 0, 0),
             (ApiKey::Fetch, 0, 0),
             (ApiKey::ListOffsets, 0, 0),
             (ApiKey::Metadata, 0, 0),

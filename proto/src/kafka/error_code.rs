@@ -97,6 +97,7 @@ error_codes! {
     15 CoordinatorNotAvailable Reconnect "The coordinator is not up yet: look it up again.";
     16 NotCoordinator Reconnect "The coordinator has moved: look it up again.";
     17 InvalidTopic Fatal "A topic name that Kafka does not allow.";
+    18 RecordListTooLarge Fatal "What was produced is larger than a log segment (`segment.bytes`).";
     19 NotEnoughReplicas Retry "Fewer in-sync replicas than `min.insync.replicas`.";
     20 NotEnoughReplicasAfterAppend Retry "Like 19, noticed after the append: trying again may duplicate.";
     21 InvalidRequiredAcks Fatal "`acks` other than -1, 0 or 1.";

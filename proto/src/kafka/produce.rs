@@ -1,4 +1,13 @@
-//! Produce 3 (brokers from 0.11): appends record batches of magic 2.
+//! Produce 0 to 3: appends records.
+//!
+//! | version | brokers | records | brings |
+//! |---|---|---|---|
+//! | 0 | 0.8 | messages of magic 0 | |
+//! | 1 | 0.9 | messages of magic 0 | throttle time |
+//! | 2 | 0.10 | messages of magic 1 | times by which the broker appended |
+//! | 3 | 0.11 and later | batches of magic 2 | transactions |
+//!
+//! A broker refuses records of another magic than its version's ([`magic_of`]).
 
 use super::error_code::ErrorCode;
 use super::frame::{ApiKey, Request, Response, VersionRange};
@@ -6,7 +15,16 @@ use super::wire::{Reader, WireError, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Appends one batch per partition.
+/// The format of the records that a Produce request of this version holds.
+pub const fn magic_of(version: i16) -> i8 {
+    match version {
+        ..=1 => 0,
+        2 => 1,
+        _ => 2,
+    }
+}
+
+/// Appends one batch (or message set) per partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProduceRequest {
     /// -1 for all in-sync replicas, 1 for the leader (Kafka property `acks`). Not 0: a broker does not answer it.
@@ -22,7 +40,8 @@ pub struct ProduceRequest {
 pub struct ProduceTopic {
     /// Name.
     pub topic: Arc<str>,
-    /// Partition numbers, each with one batch (see [`super::records::RecordBatchWriter`]).
+    /// Partition numbers, each with its records in the format of the version: see [`magic_of`],
+    /// [`super::records::RecordBatchWriter`] and [`super::records::write_messages`].
     pub partitions: Vec<(i32, Bytes)>,
 }
 
@@ -32,7 +51,7 @@ pub struct ProduceTopic {
 pub struct ProduceResponse {
     /// By topic.
     pub topics: Vec<ProducedTopic>,
-    /// How long to wait before the next request, in ms.
+    /// How long to wait before the next request, in ms; 0 in version 0.
     pub throttle_ms: i32,
 }
 
@@ -56,18 +75,20 @@ pub struct ProducedBatch {
     pub error: ErrorCode,
     /// Offset of its first record; `None` with an error.
     pub base_offset: Option<i64>,
-    /// In ms, where the topic has `message.timestamp.type=LogAppendTime`.
+    /// In ms, from version 2 where the topic has `message.timestamp.type=LogAppendTime`.
     pub log_append_time: Option<i64>,
 }
 
 impl Request for ProduceRequest {
     const API: ApiKey = ApiKey::Produce;
     const NAME: &'static str = "ProduceRequest";
-    const VERSIONS: VersionRange = VersionRange::new(3, 3);
+    const VERSIONS: VersionRange = VersionRange::new(0, 3);
     type Response = ProduceResponse;
 
-    fn encode(&self, _version: i16, out: &mut Writer) {
-        out.nullable_string("ProduceRequest.transactional_id", None);
+    fn encode(&self, version: i16, out: &mut Writer) {
+        if version >= 3 {
+            out.nullable_string("ProduceRequest.transactional_id", None);
+        }
         out.i16(self.acks);
         out.i32(self.timeout_ms);
         out.array("ProduceRequest.topic_data", &self.topics, |out, topic| {
@@ -85,13 +106,13 @@ impl Response for ProduceResponse {
     fn decode(version: i16, body: Bytes) -> Result<Self, WireError> {
         ProduceRequest::VERSIONS.check("ProduceResponse", version)?;
         let mut r = Reader::new(body);
+        let size = if version >= 2 { 22 } else { 14 };
         let topics = r.array("ProduceResponse.responses", 6, |r| {
-            Ok(ProducedTopic {
-                topic: r.string("ProduceResponse.responses.name")?,
-                partitions: r.array("ProduceResponse.responses.partition_responses", 22, produced)?,
-            })
+            let topic = r.string("ProduceResponse.responses.name")?;
+            let what = "ProduceResponse.responses.partition_responses";
+            Ok(ProducedTopic { topic, partitions: r.array(what, size, |r| produced(version, r))? })
         })?;
-        let throttle_ms = r.i32("ProduceResponse.throttle_time_ms")?;
+        let throttle_ms = if version >= 1 { r.i32("ProduceResponse.throttle_time_ms")? } else { 0 };
         r.finish("ProduceResponse")?;
         Ok(Self { topics, throttle_ms })
     }
@@ -101,13 +122,16 @@ impl Response for ProduceResponse {
     }
 }
 
-fn produced(r: &mut Reader) -> Result<ProducedBatch, WireError> {
+fn produced(version: i16, r: &mut Reader) -> Result<ProducedBatch, WireError> {
     let known = |value: &i64| *value >= 0;
     Ok(ProducedBatch {
         partition: r.i32("ProduceResponse.responses.partition_responses.index")?,
         error: r.i16("ProduceResponse.responses.partition_responses.error_code")?.into(),
         base_offset: Some(r.i64("ProduceResponse.responses.partition_responses.base_offset")?).filter(known),
-        log_append_time: Some(r.i64("ProduceResponse.responses.partition_responses.log_append_time_ms")?)
-            .filter(known),
+        log_append_time: match version {
+            2.. => Some(r.i64("ProduceResponse.responses.partition_responses.log_append_time_ms")?),
+            _ => None,
+        }
+        .filter(known),
     })
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 #[error(
     "{path} holds {content:?}, which is not an offset: write the next offset to consume in decimal, without spaces or newline, or delete the node"
 )]
+#[non_exhaustive]
 pub struct OffsetError {
     /// The node, relative to the chroot.
     pub path: String,

@@ -6,6 +6,7 @@ use thiserror::Error;
 /// A topic node that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("/brokers/topics/{topic} cannot be read: {reason}")]
+#[non_exhaustive]
 pub struct TopicError {
     /// The topic's name.
     pub topic: String,

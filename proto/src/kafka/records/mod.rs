@@ -41,7 +41,7 @@ pub use entry::{PartialBatch, RecordSetExtent, extent};
 pub use error::{RecordsError, RecordsProblem};
 pub use raw_record::{Header, Headers, Range32, RawRecord};
 pub use transactions::TransactionFilter;
-pub use writer::{NewRecord, RecordBatchWriter};
+pub use writer::{NewRecord, RecordBatchWriter, write_messages};
 
 #[cfg(all(test, feature = "gzip", feature = "lz4", feature = "snappy", feature = "zstd"))]
 mod tests;

@@ -131,6 +131,39 @@ impl RecordBatchWriter {
     }
 }
 
+/// Messages of magic 0 or 1 (brokers before 0.11), uncompressed, with offsets from 0 as a producer writes them. Magic 0
+/// has no timestamps, and neither has headers. Errors above 2 GiB.
+pub fn write_messages(magic: i8, records: &[NewRecord<'_>]) -> Result<Bytes, WireError> {
+    let mut out = BytesMut::new();
+    for (offset, record) in records.iter().enumerate() {
+        let message = message(magic, record)?;
+        out.put_i64(offset as i64);
+        out.put_i32(checked("Message.size", message.len() + 4)?);
+        out.put_u32(crc32fast::hash(&message));
+        out.put_slice(&message);
+    }
+    checked("MessageSet", out.len())?;
+    Ok(out.freeze())
+}
+
+fn message(magic: i8, record: &NewRecord<'_>) -> Result<BytesMut, WireError> {
+    let mut message = BytesMut::new();
+    message.put_i8(magic);
+    message.put_i8(0); // attributes: no codec, the producer's time
+    if magic > 0 {
+        message.put_i64(record.timestamp);
+    }
+    for (what, field) in [("Message.key", record.key), ("Message.value", record.value)] {
+        message.put_i32(field.map_or(Ok(-1), |bytes| checked(what, bytes.len()))?);
+        message.put_slice(field.unwrap_or_default());
+    }
+    Ok(message)
+}
+
+fn checked(what: &'static str, length: usize) -> Result<i32, WireError> {
+    i32::try_from(length).map_err(|_| WireError { what, at: 0, problem: WireProblem::TooLong(length) })
+}
+
 fn put_field(out: &mut BytesMut, field: Option<&[u8]>) {
     varint::put(out, field.map_or(-1, |bytes| bytes.len() as i64));
     out.put_slice(field.unwrap_or_default());

@@ -92,6 +92,7 @@ pub struct Registration {
 #[error(
     "registration ids/{member} cannot be read: {reason}; consumers of Kafka cannot rebalance until that node is gone"
 )]
+#[non_exhaustive]
 pub struct RegistrationError {
     /// The member's consumer id: the name of its node.
     pub member: String,

@@ -1,5 +1,6 @@
 //! Magic 0 and 1: field case B18 (wrapper offsets and times), B14 (mixed formats), B20 (checksums).
 
+use super::super::write_messages;
 use super::*;
 use crate::kafka::records::{RecordsProblem, TimestampType, extent};
 use kafka_protocol::records::RecordBatchDecoder;
@@ -138,5 +139,27 @@ fn a_set_cut_anywhere_gives_its_whole_messages() {
     let set = joined(&[one.clone(), message(1, 1, 0, 0, Some(b"other"))]);
     for end in 0..set.len() {
         assert_eq!(offsets(set.slice(..end), 0).len(), end / one.len(), "cut at {end}");
+    }
+}
+
+#[test]
+fn messages_that_are_written_are_read_as_they_were() {
+    for (magic, timestamp) in [(0, -1), (1, 1234)] {
+        let records = [
+            NewRecord { timestamp: 1234, key: None, value: Some(b"first"), headers: &[] },
+            NewRecord { timestamp: 1234, key: Some(b"key"), value: None, headers: &[] },
+            NewRecord { timestamp: 1234, key: Some(b""), value: Some(b""), headers: &[] },
+        ];
+        let set = write_messages(magic, &records).expect("small enough");
+        let (seen, error) = walk(set.clone(), 0);
+        assert_eq!(error, None);
+        let values = [Some(b"first".to_vec()), None, Some(Vec::new())];
+        let expected: Vec<_> = (0..).zip(values).map(|(offset, value)| (offset, timestamp, value)).collect();
+        assert_eq!(seen, expected);
+        // as the tests' own writer, which real brokers were held against
+        assert_eq!(
+            set[..message(magic, 0, 0, 1234, Some(b"first")).len()],
+            message(magic, 0, 0, 1234, Some(b"first"))
+        );
     }
 }
