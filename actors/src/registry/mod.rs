@@ -7,16 +7,19 @@
 
 mod claim;
 mod owned_partition;
+mod pausing;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use dashmap::DashMap;
 use kafka_troupe_proto::TopicPartition;
 
 pub use claim::{Claim, Position};
-pub(crate) use owned_partition::Unanswered;
-pub use owned_partition::{Gate, Joint, NO_EPOCH, NO_OFFSET, NO_VERSION, OwnedPartition};
+pub use owned_partition::{
+    Gate, Halt, HaltReason, Joint, NO_EPOCH, NO_OFFSET, NO_VERSION, OwnedPartition, Round, UnwrittenLetter,
+};
+pub(crate) use owned_partition::{LetterUnderWay, Unanswered};
+use pausing::Pauses;
 
 /// Partition to what is known of it; shared by all actors of one member.
 #[derive(Default)]
@@ -26,13 +29,16 @@ pub struct TopicRegistry {
     retired: DashMap<TopicPartition, Arc<OwnedPartition>>,
     /// The last flush is under way, or was.
     flushed: DashMap<TopicPartition, Weak<OwnedPartition>>,
+    paused: Pauses,
     /// Records and bytes handed over under claims that have ended.
-    past: (AtomicU64, AtomicU64),
+    past: DashMap<TopicPartition, (u64, u64)>,
 }
 
 impl TopicRegistry {
-    /// Adds a partition, in place of an earlier claim of it.
+    /// Adds a partition, in place of an earlier claim of it. One of a topic that is paused is.
     pub fn insert(&self, partition: Arc<OwnedPartition>) {
+        let mut paused = self.paused.lock();
+        paused.apply(&partition);
         if let Some(earlier) = self.partitions.insert(partition.topic_partition.clone(), partition) {
             self.remember(&earlier);
         }
@@ -41,11 +47,13 @@ impl TopicRegistry {
     /// Puts a [renewed](OwnedPartition::renewed) claim in the place of `claim`; `false`, and nothing done, when that is
     /// not the current one any more.
     pub fn renew(&self, claim: &Arc<OwnedPartition>, renewed: Arc<OwnedPartition>) -> bool {
+        let _pausing = self.paused.lock();
         let Some(mut current) = self.partitions.get_mut(&claim.topic_partition) else { return false };
         let is_current = Arc::ptr_eq(&current, claim);
         if is_current {
             self.remember(claim);
             renewed.succeed(claim);
+            renewed.pause_as(claim);
             *current = renewed;
         }
         is_current
@@ -59,6 +67,7 @@ impl TopicRegistry {
     /// Takes a partition out. It can still be committed, until [`settle`](Self::settle) or [`forget`](Self::forget).
     pub fn retire(&self, topic_partition: &TopicPartition) -> Option<Arc<OwnedPartition>> {
         let (_, partition) = self.partitions.remove(topic_partition)?;
+        self.paused.keep(&partition);
         self.remember(&partition);
         self.retired.insert(topic_partition.clone(), Arc::clone(&partition));
         Some(partition)
@@ -75,9 +84,15 @@ impl TopicRegistry {
 
     /// A partition is lost: nothing of it is committed any more, also not by a flush or commit that is tried again.
     pub fn forget(&self, topic_partition: &TopicPartition) {
+        self.released(topic_partition);
         let retired = self.retired.remove(topic_partition).map(|(_, partition)| partition);
         let flushed = self.flushed.remove(topic_partition).and_then(|(_, partition)| partition.upgrade());
         retired.iter().chain(&flushed).for_each(|partition| partition.supersede());
+    }
+
+    /// A partition is another member's to claim: that this one has paused it counts no more.
+    pub fn released(&self, topic_partition: &TopicPartition) {
+        self.paused.forget(topic_partition);
     }
 
     /// A topic was made again: its partition's position is that of an earlier one, and not committed until there is
@@ -120,17 +135,20 @@ impl TopicRegistry {
     }
 
     fn remember(&self, partition: &OwnedPartition) {
-        let (records, bytes) = partition.counted();
-        self.past.0.fetch_add(records, Relaxed);
-        self.past.1.fetch_add(bytes, Relaxed);
+        let mut past = self.past.entry(partition.topic_partition.clone()).or_default();
+        *past = added(*past, partition.counted());
     }
 
     /// Records and bytes handed over since the start.
     pub fn counted(&self) -> (u64, u64) {
-        self.partitions.iter().map(|entry| entry.counted()).fold(
-            (self.past.0.load(Relaxed), self.past.1.load(Relaxed)),
-            |(records, bytes), (more_records, more_bytes)| (records + more_records, bytes + more_bytes),
-        )
+        let past = self.past.iter().map(|entry| *entry).fold((0, 0), added);
+        self.partitions.iter().map(|entry| entry.counted()).fold(past, added)
+    }
+
+    /// Those of one partition, under its present claim and earlier ones.
+    pub fn counted_of(&self, partition: &OwnedPartition) -> (u64, u64) {
+        let past = self.past.get(&partition.topic_partition).map_or((0, 0), |past| *past);
+        added(past, partition.counted())
     }
 
     /// All partitions owned now, in order.
@@ -142,6 +160,10 @@ impl TopicRegistry {
     pub fn committable(&self) -> Vec<Arc<OwnedPartition>> {
         in_order(&[&self.partitions, &self.retired])
     }
+}
+
+fn added((records, bytes): (u64, u64), (more_records, more_bytes): (u64, u64)) -> (u64, u64) {
+    (records + more_records, bytes + more_bytes)
 }
 
 fn in_order(maps: &[&DashMap<TopicPartition, Arc<OwnedPartition>>]) -> Vec<Arc<OwnedPartition>> {

@@ -1,10 +1,15 @@
 //! One partition under one claim: its gate and its positions.
 
+mod gate;
+mod halting;
+mod retried;
 mod stored;
 mod topic;
+mod unfetched;
+mod unwritten;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use kafka_troupe_proto::TopicPartition;
@@ -12,11 +17,20 @@ use kafka_troupe_proto::group::{Generation, SessionNumber};
 use kafka_troupe_proto::zk::ConsumerThreadId;
 use tokio::sync::Notify;
 
+pub use gate::Gate;
+use halting::Halting;
+pub use halting::{Halt, HaltReason, Round};
+use retried::Retrying;
 pub(crate) use stored::Unanswered;
 use stored::{StoredOffsets, Writing};
+use unfetched::Unfetched;
+pub(crate) use unwritten::LetterUnderWay;
+pub use unwritten::UnwrittenLetter;
+use unwritten::UnwrittenLetters;
 
 use super::{Claim, Position};
-use crate::lease::{Lease, LeaseCheck, SessionEpoch};
+use crate::clock;
+use crate::lease::{Lease, SessionEpoch};
 use crate::stream_queue::Credit;
 
 /// No offset node.
@@ -25,17 +39,6 @@ pub const NO_VERSION: i32 = -1;
 pub const NO_OFFSET: i64 = -1;
 /// No leader epoch known.
 pub const NO_EPOCH: i32 = -1;
-
-/// Whether a record may be handed over now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
-    /// Yes; [`OwnedPartition::leave`] must follow when its handler is done.
-    Open,
-    /// Not now: the lease has ended and may come back.
-    Fenced,
-    /// Never again: the partition is given up.
-    Closed,
-}
 
 /// How a chunk joins on to the ones before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +72,10 @@ pub struct OwnedPartition {
     /// What its stream still has room for.
     pub credit: Arc<Credit>,
     lease: Arc<Lease>,
-    closed: AtomicBool,
-    /// Its stream cannot read on.
-    held: AtomicBool,
+    halting: Halting,
     in_hand: AtomicBool,
-    idle: Notify,
+    /// It is halted or closed, or has nothing in hand any more then.
+    moved: Notify,
     /// Chunks that were fetched and that the stream has not taken in yet.
     on_the_way: AtomicUsize,
     /// Once set it stays.
@@ -81,6 +83,8 @@ pub struct OwnedPartition {
     /// How often it was made again, doubled, and 1 more while the positions are of an earlier one: that is cleared
     /// after they are set, and read before them.
     topic: AtomicU64,
+    /// Held while the positions are set, other than by the stream that moves them on.
+    setting: Mutex<()>,
     fetched: AtomicI64,
     delivered: AtomicI64,
     acked: AtomicI64,
@@ -90,6 +94,9 @@ pub struct OwnedPartition {
     high_watermark: AtomicI64,
     leader_epoch: AtomicI32,
     last_epoch: AtomicI32,
+    unfetched: Unfetched,
+    retrying: Retrying,
+    unwritten: UnwrittenLetters,
     records: AtomicU64,
     bytes: AtomicU64,
 }
@@ -104,16 +111,16 @@ impl OwnedPartition {
             session: claim.session,
             epoch: claim.epoch,
             thread: claim.thread,
-            owned_since: SystemTime::now(),
+            owned_since: clock::now(),
             credit,
             lease,
-            closed: AtomicBool::new(false),
-            held: AtomicBool::new(false),
+            halting: Halting::default(),
             in_hand: AtomicBool::new(false),
-            idle: Notify::new(),
+            moved: Notify::new(),
             on_the_way: AtomicUsize::new(0),
             appeared: AtomicBool::new(claim.appeared),
             topic: AtomicU64::new(claim.position.earlier_topic.into()),
+            setting: Mutex::default(),
             fetched: AtomicI64::new(at),
             delivered: AtomicI64::new(at),
             acked: AtomicI64::new(at),
@@ -122,6 +129,9 @@ impl OwnedPartition {
             high_watermark: AtomicI64::new(NO_OFFSET),
             leader_epoch: AtomicI32::new(NO_EPOCH),
             last_epoch: AtomicI32::new(NO_EPOCH),
+            unfetched: Unfetched::default(),
+            retrying: Retrying::default(),
+            unwritten: UnwrittenLetters::default(),
             records: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         }
@@ -147,6 +157,7 @@ impl OwnedPartition {
         let renewed = Self {
             owned_since: self.owned_since,
             topic: AtomicU64::new(topic),
+            halting: self.halting.renewed(),
             // what is under way for this one is answered to it, and is so for the next
             stored: Arc::clone(&self.stored),
             ..renewed
@@ -159,85 +170,9 @@ impl OwnedPartition {
     pub(crate) fn sought(&self, offset: i64) -> Self {
         let stored = Arc::new(StoredOffsets::clone(&self.stored));
         let sought = Self { stored, writing: Writing::default(), ..self.renewed() };
+        sought.lift(&[HaltReason::Failed, HaltReason::Unreadable]);
         sought.reset(offset);
         sought
-    }
-
-    /// Asks to hand over a record (or batch). After [`Gate::Open`], [`leave`](Self::leave) must follow; before that,
-    /// more records may follow one by one, each after [`gate_again`](Self::gate_again).
-    pub fn enter(&self) -> Gate {
-        self.in_hand.store(true, SeqCst);
-        let gate = self.gate();
-        if gate != Gate::Open {
-            self.leave();
-        }
-        gate
-    }
-
-    /// Whether a record could be handed over now.
-    pub fn gate(&self) -> Gate {
-        self.gate_if(|lease| lease.is_live_in(self.epoch))
-    }
-
-    /// Between [`enter`](Self::enter) and [`leave`](Self::leave): whether one more may be handed over.
-    #[inline]
-    pub fn gate_again(&self, checked: &mut LeaseCheck) -> Gate {
-        self.gate_if(|lease| lease.is_still_live_in(self.epoch, checked))
-    }
-
-    #[inline]
-    fn gate_if(&self, is_leased: impl FnOnce(&Lease) -> bool) -> Gate {
-        if self.closed.load(SeqCst) {
-            Gate::Closed
-        } else if is_leased(&self.lease) {
-            Gate::Open
-        } else {
-            Gate::Fenced
-        }
-    }
-
-    /// The record that was handed over is done with.
-    pub fn leave(&self) {
-        self.in_hand.store(false, SeqCst);
-        if self.closed.load(SeqCst) {
-            self.idle.notify_waiters();
-        }
-    }
-
-    /// Nothing more is handed over. For good.
-    pub fn close(&self) {
-        self.closed.store(true, SeqCst);
-    }
-
-    /// Whether the partition is given up.
-    pub fn is_closed(&self) -> bool {
-        self.closed.load(SeqCst)
-    }
-
-    /// Whether its stream cannot read on for now: nothing more is fetched then.
-    pub fn is_held(&self) -> bool {
-        self.held.load(SeqCst)
-    }
-
-    /// Its stream cannot read on, or tries again.
-    pub fn set_held(&self, held: bool) {
-        self.held.store(held, SeqCst);
-    }
-
-    /// Waits until no record is in a handler's hand; `false` when it still is after `limit` (it is cut off:
-    /// the next owner handles it again, and its late acknowledgement changes nothing).
-    pub async fn drained(&self, limit: Duration) -> bool {
-        let idle = async {
-            loop {
-                let mut notified = std::pin::pin!(self.idle.notified());
-                notified.as_mut().enable();
-                if !self.in_hand.load(SeqCst) {
-                    return;
-                }
-                notified.await;
-            }
-        };
-        tokio::time::timeout(limit, idle).await.is_ok()
     }
 
     /// The next offset to fetch, or [`NO_OFFSET`].
@@ -264,6 +199,7 @@ impl OwnedPartition {
 
     /// The position is (again) the acknowledged one: what was fetched past it is forgotten.
     pub fn rewind(&self) -> i64 {
+        let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
         let acked = self.acked.load(Acquire);
         self.fetched.store(acked, Release);
         self.delivered.store(acked, Release);
@@ -279,9 +215,15 @@ impl OwnedPartition {
     pub(crate) fn reset_in(&self, topic: u64, offset: i64) {
         // what is stored ahead of it must not keep the next commit from being written
         self.stored.forget_above(offset);
+        // what was taken in before says nothing of the log from there on
+        self.next_round();
+        let setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
         for position in [&self.fetched, &self.delivered, &self.acked] {
             position.store(offset, Release);
         }
+        drop(setting);
+        self.forget_unreadable();
+        self.forget_retried();
         self.last_epoch.store(NO_EPOCH, Release);
         self.set_of_topic(topic);
     }
@@ -366,6 +308,12 @@ impl OwnedPartition {
     #[inline]
     pub fn count(&self, bytes: u64) {
         self.records.store(self.records.load(Relaxed) + 1, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
+    }
+
+    /// The same for many at once; the bytes are those of their batches' payloads.
+    pub fn count_all(&self, records: u64, bytes: u64) {
+        self.records.store(self.records.load(Relaxed) + records, Relaxed);
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
     }
 

@@ -34,22 +34,22 @@ fn claim(offset: Option<i64>) -> (Arc<OwnedPartition>, Arc<Lease>) {
 #[test]
 fn a_record_is_handed_over_only_under_the_lease_of_its_own_session() {
     let (partition, lease) = claim(Some(0));
-    assert_eq!(partition.enter(), Gate::Open);
+    assert_eq!(partition.enter(partition.round()), Gate::Open);
     partition.leave();
     lease.close(SESSION);
-    assert_eq!(partition.enter(), Gate::Fenced);
+    assert_eq!(partition.enter(partition.round()), Gate::Fenced);
     // the next session's lease does not cover a claim of the last one
     lease.extend_to(SessionEpoch(2), BootInstant::now() + Duration::from_secs(60));
-    assert_eq!(partition.enter(), Gate::Fenced);
+    assert_eq!(partition.enter(partition.round()), Gate::Fenced);
     partition.close();
-    assert_eq!(partition.enter(), Gate::Closed);
+    assert_eq!(partition.enter(partition.round()), Gate::Closed);
 }
 
 #[actix::test]
 async fn draining_waits_for_the_record_in_hand_and_is_bounded() {
     let (partition, _lease) = claim(Some(0));
     assert!(partition.drained(Duration::ZERO).await, "nothing is in hand");
-    assert_eq!(partition.enter(), Gate::Open);
+    assert_eq!(partition.enter(partition.round()), Gate::Open);
     partition.close();
     assert!(!partition.drained(Duration::from_millis(5)).await, "the handler is not done");
     let waiting = {
@@ -90,6 +90,21 @@ fn positions_never_go_back_but_for_a_reset() {
     assert_eq!((partition.fetched(), partition.delivered(), partition.acked()), (3, 3, 3));
 }
 
+/// Whoever has read to the end of what was fetched is told nothing else.
+#[test]
+fn what_was_taken_in_before_a_reset_is_handed_over_no_more() {
+    let (partition, _lease) = claim(Some(10));
+    let before = partition.round();
+    partition.reset(3);
+    assert_eq!((partition.enter(before), partition.enter(partition.round())), (Gate::Halted, Gate::Open));
+    assert!(!partition.is_halted() && !partition.end_round(), "it is in hand");
+    partition.leave();
+    assert!(partition.end_round());
+    partition.close();
+    partition.reset(0);
+    assert_eq!(partition.enter(partition.round()), Gate::Closed);
+}
+
 #[test]
 fn lag_is_known_after_the_first_fetch_and_never_negative() {
     let (partition, _lease) = claim(None);
@@ -115,7 +130,10 @@ fn a_renewed_claim_begins_at_the_acknowledged_position() {
         (renewed.fetched(), renewed.acked(), renewed.committed(), renewed.offset_version()),
         (14, 14, 10, 4)
     );
-    assert_eq!((partition.enter(), renewed.enter()), (Gate::Closed, Gate::Open));
+    assert_eq!(
+        (partition.enter(partition.round()), renewed.enter(renewed.round())),
+        (Gate::Closed, Gate::Open)
+    );
 }
 
 #[test]
@@ -169,4 +187,33 @@ fn a_renewed_claim_needs_a_new_position_exactly_if_the_one_before_did() {
     renewed.reset(0);
     assert_eq!((renewed.is_of_earlier_topic(), renewed.has_appeared()), (false, true));
     assert!(!renewed.renewed().is_of_earlier_topic());
+}
+
+#[test]
+fn what_a_partition_counts_goes_on_over_its_claims() {
+    let registry = TopicRegistry::default();
+    let (first, _) = claim(Some(0));
+    registry.insert(Arc::clone(&first));
+    first.count(10);
+    first.count(20);
+    registry.retire(&first.topic_partition);
+    let (second, _) = claim(Some(2));
+    registry.insert(Arc::clone(&second));
+    assert_eq!(registry.counted_of(&second), (2, 30));
+    second.count(5);
+    let renewed = Arc::new(second.renewed());
+    assert!(registry.renew(&second, Arc::clone(&renewed)));
+    assert_eq!((registry.counted_of(&renewed), registry.counted()), ((3, 35), (3, 35)));
+}
+
+#[test]
+fn a_partition_knows_since_when_it_cannot_be_fetched_until_it_can() {
+    let (partition, _) = claim(Some(0));
+    assert_eq!(partition.unfetched(), None);
+    partition.set_unfetched("refused");
+    let (since, _) = partition.unfetched().unwrap();
+    partition.set_unfetched("no answer");
+    assert_eq!(partition.unfetched(), Some((since, "no answer".to_owned())));
+    partition.set_fetched_well();
+    assert_eq!(partition.unfetched(), None);
 }

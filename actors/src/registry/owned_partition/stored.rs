@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
 use super::{NO_OFFSET, OwnedPartition, Position};
+use crate::clock;
 
 /// What each store holds, as we last read or wrote it.
 pub(super) struct StoredOffsets {
@@ -13,6 +14,8 @@ pub(super) struct StoredOffsets {
     kafka: AtomicI64,
     /// The commit that was sent to Kafka last, answered or not: what may stand there is not taken back.
     sent_to_kafka: AtomicI64,
+    /// When a commit succeeded last, in epoch milliseconds; 0 before.
+    committed_ms: AtomicI64,
 }
 
 impl StoredOffsets {
@@ -23,6 +26,7 @@ impl StoredOffsets {
             version: AtomicI32::new(position.version),
             kafka: stored(position.in_kafka),
             sent_to_kafka: stored(None),
+            committed_ms: AtomicI64::new(0),
         }
     }
 
@@ -44,6 +48,7 @@ impl Clone for StoredOffsets {
             version: AtomicI32::new(self.version.load(Acquire)),
             kafka: copy(&self.kafka),
             sent_to_kafka: copy(&self.sent_to_kafka),
+            committed_ms: copy(&self.committed_ms),
         }
     }
 }
@@ -53,6 +58,16 @@ impl OwnedPartition {
     /// [`NO_OFFSET`].
     pub fn committed(&self) -> i64 {
         self.in_zookeeper().max(self.in_kafka())
+    }
+
+    /// When its commit succeeded last under this claim, in epoch milliseconds, also one that had nothing new to store.
+    pub fn committed_ms(&self) -> Option<i64> {
+        Some(self.stored.committed_ms.load(Relaxed)).filter(|at| *at > 0)
+    }
+
+    /// Its commit has succeeded.
+    pub(crate) fn set_committed_now(&self) {
+        self.stored.committed_ms.store(clock::millis(clock::now()), Relaxed);
     }
 
     /// What the offset node holds, or [`NO_OFFSET`].
