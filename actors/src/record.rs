@@ -8,38 +8,20 @@ use kafka_troupe_proto::TopicPartition;
 pub use kafka_troupe_proto::kafka::records::{Header, TimestampType};
 use kafka_troupe_proto::kafka::records::{RawRecord, RecordBatch};
 
-use crate::registry::{Gate, OwnedPartition};
-
-/// What a handler answers: done, or why not (then the record is handled again before the next).
-pub type HandlerResult = Result<(), HandlerError>;
-
-/// Any error, as a handler's answer; made by `?`.
-pub struct HandlerError(Box<dyn std::error::Error + Send + Sync>);
-
-impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for HandlerError {
-    fn from(error: E) -> Self {
-        Self(error.into())
-    }
-}
-
-impl fmt::Debug for HandlerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for HandlerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
+use crate::decoder::{DecodeError, Decoder, Protobuf};
+use crate::handler_result::HandlerResult;
+use crate::registry::OwnedPartition;
 
 /// One record: its batch, shared with the batch's other records, and where it stands in it. Cheap to clone;
 /// a clone keeps the response it came in alive.
+///
+/// With a [`Decoder`](crate::Decoder), `T` is what it made of the record: see [`decoded`](Self::decoded). The bytes are
+/// there all the same.
 #[derive(Clone)]
-pub struct Record {
+pub struct Record<T = ()> {
     batch: Arc<SharedBatch>,
     raw: RawRecord,
+    decoded: T,
 }
 
 /// What the records of one batch share.
@@ -51,7 +33,52 @@ pub(crate) struct SharedBatch {
 impl Record {
     #[inline]
     pub(crate) fn new(batch: Arc<SharedBatch>, raw: RawRecord) -> Self {
-        Self { batch, raw }
+        Self { batch, raw, decoded: () }
+    }
+
+    /// The record with what a decoder makes of it: what a subscription does with its own, for a record that was pulled.
+    ///
+    /// # Errors
+    /// [`DecodeError`], which names the record.
+    ///
+    /// ```
+    /// # use kafka_troupe_actors::{DecodeError, Record, decoder::Utf8};
+    /// fn print(record: Record) -> Result<(), DecodeError> {
+    ///     let record = record.decode_with(&Utf8)?;
+    ///     println!("{}: {}", record.offset(), record.decoded());
+    ///     Ok(())
+    /// }
+    /// ```
+    #[inline]
+    pub fn decode_with<D: Decoder + ?Sized>(self, decoder: &D) -> Result<Record<D::Output>, DecodeError> {
+        match decoder.decode(&self) {
+            Ok(decoded) => Ok(Record { batch: self.batch, raw: self.raw, decoded }),
+            Err(error) => Err(DecodeError::new(&self, &*error)),
+        }
+    }
+}
+
+impl<T> Record<T> {
+    /// What the subscription's decoder made of the record.
+    #[inline]
+    pub fn decoded(&self) -> &T {
+        &self.decoded
+    }
+
+    /// The same, to keep.
+    #[inline]
+    pub fn into_decoded(self) -> T {
+        self.decoded
+    }
+
+    /// The record without it.
+    pub fn undecoded(&self) -> Record {
+        Record::new(Arc::clone(&self.batch), self.raw)
+    }
+
+    /// The claim under which it was read.
+    pub(crate) fn claim(&self) -> &Arc<OwnedPartition> {
+        &self.batch.partition
     }
 
     /// The topic's name.
@@ -109,20 +136,8 @@ impl Record {
     ///
     /// # Errors
     /// [`DecodeError`], which names the record, when the value is absent or no such message.
-    pub fn decode<M: prost::Message + Default>(&self) -> Result<M, DecodeError> {
-        let why = match self.value() {
-            Some(value) => match M::decode(value) {
-                Ok(message) => return Ok(message),
-                Err(error) => error.to_string(),
-            },
-            None => "the value is null".to_owned(),
-        };
-        Err(DecodeError {
-            topic: self.topic().to_owned(),
-            partition: self.partition(),
-            offset: self.offset(),
-            why,
-        })
+    pub fn decode<M: prost::Message + Default + 'static>(&self) -> Result<M, DecodeError> {
+        self.undecoded().decode_with(&Protobuf::<M>::new()).map(Record::into_decoded)
     }
 
     /// Headers in the order they were written; a key may come twice, a value may be null.
@@ -133,32 +148,18 @@ impl Record {
     /// The partition is not ours any more, or its lease has ended: another member may be handling this
     /// record. To be asked before an effect that must not happen twice.
     pub fn is_fenced(&self) -> bool {
-        self.batch.partition.gate() != Gate::Open
+        self.batch.partition.is_fenced()
     }
 }
 
-impl fmt::Debug for Record {
+impl<T> fmt::Debug for Record<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Record({}-{}@{})", self.topic(), self.partition(), self.offset())
     }
 }
 
-impl actix::Message for Record {
+impl<T: 'static> actix::Message for Record<T> {
     type Result = HandlerResult;
-}
-
-/// A value that is not what it was taken for.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("cannot decode the value of {topic}-{partition} at offset {offset}: {why}")]
-pub struct DecodeError {
-    /// The record's topic.
-    pub topic: String,
-    /// The record's partition.
-    pub partition: i32,
-    /// The record's offset.
-    pub offset: i64,
-    /// What is wrong with it.
-    pub why: String,
 }
 
 /// A record, or a batch, that cannot be read: damaged, of an unknown format, or in a codec that is not built in. What

@@ -8,8 +8,10 @@ use std::task::{Context as Task, Poll};
 use actix::dev::MessageResponse;
 use actix::prelude::*;
 use tokio::sync::oneshot;
+use tracing::Span;
 
-use crate::record::{HandlerResult, Record};
+use super::handler_span::note;
+use crate::handler_result::HandlerResult;
 
 /// A handler's answer, or how it will come.
 pub(super) enum Answer<H: Actor> {
@@ -25,15 +27,18 @@ pub(super) enum Later<H: Actor> {
     ActorFuture(ResponseActFuture<H, HandlerResult>),
     /// Any other response, such as `AtomicResponse`.
     Channel(oneshot::Receiver<HandlerResult>),
+    /// Any of these, in whose span it is polled.
+    InSpan(Box<(Span, Self)>),
 }
 
-impl<H> Answer<H>
-where
-    H: Actor<Context = Context<H>> + Handler<Record>,
-    <H as Handler<Record>>::Result: 'static,
-{
+impl<H: Actor<Context = Context<H>>> Answer<H> {
     #[inline]
-    pub(super) fn of(response: <H as Handler<Record>>::Result, ctx: &mut Context<H>) -> Self {
+    pub(super) fn of<M>(response: H::Result, ctx: &mut Context<H>) -> Self
+    where
+        M: Message<Result = HandlerResult>,
+        H: Handler<M>,
+        H::Result: 'static,
+    {
         let mut response = Some(response);
         if let Some(result) = taken::<HandlerResult>(&mut response) {
             return Self::Now(result);
@@ -69,6 +74,14 @@ impl<H: Actor<Context = Context<H>>> Later<H> {
         match self {
             Self::Future(future) => future.as_mut().poll(task),
             Self::ActorFuture(future) => future.as_mut().poll(act, ctx, task),
+            Self::InSpan(traced) => {
+                let (span, later) = &mut **traced;
+                let result = span.in_scope(|| later.poll(act, ctx, task));
+                if let Poll::Ready(result) = &result {
+                    note(span, result);
+                }
+                result
+            }
             Self::Channel(result) => Pin::new(result)
                 .poll(task)
                 .map(|answer| answer.unwrap_or_else(|_| Err("the handler dropped its answer".into()))),

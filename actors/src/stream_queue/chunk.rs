@@ -6,7 +6,7 @@ use actix::Message;
 use bytes::Bytes;
 use kafka_troupe_proto::kafka::fetch::AbortedTransaction;
 
-use crate::registry::{Joint, OwnedPartition};
+use crate::registry::{Joint, OwnedPartition, Round};
 
 /// The records that one fetch returned for one partition, as they came from the broker: a slice of the
 /// response, decoded where the user's code runs. Holds its stream's [`Credit`](super::Credit) until dropped.
@@ -23,6 +23,8 @@ pub struct FetchedChunk {
     pub records: Bytes,
     /// Reading committed: whose batches among them to leave out.
     pub aborted: Vec<AbortedTransaction>,
+    /// In which it was taken in.
+    round: Round,
     /// Its stream has not taken it in.
     on_the_way: bool,
 }
@@ -38,14 +40,26 @@ impl FetchedChunk {
     ) -> Self {
         partition.credit.take(records.len());
         partition.sent();
-        Self { partition, fetch_offset, next_offset, records, aborted, on_the_way: true }
+        let round = partition.round();
+        Self { partition, fetch_offset, next_offset, records, aborted, round, on_the_way: true }
     }
 
     /// It has come to its stream: says how it joins on to what came before, and moves the position on when it does.
     pub fn take_in(&mut self) -> Joint {
+        self.round = self.partition.round();
         let joint = self.partition.take_in(self.fetch_offset, self.next_offset);
         self.arrive();
         joint
+    }
+
+    /// Its partition's round when it was taken in: handed over in no other.
+    pub(super) fn round(&self) -> Round {
+        self.round
+    }
+
+    /// Its partition has been neither given up nor halted since it was taken in.
+    pub(super) fn is_current(&self) -> bool {
+        self.partition.is_delivered_in(self.round)
     }
 
     /// After the position has moved.

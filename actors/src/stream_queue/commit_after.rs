@@ -97,6 +97,14 @@ impl Tally {
         }
     }
 
+    /// So many more are.
+    pub(super) fn add_all(&mut self, records: u32) {
+        self.count = self.count.saturating_add(records);
+        if self.apart > 0 && self.count >= self.apart {
+            self.tell();
+        }
+    }
+
     fn tell(&mut self) {
         let count = std::mem::take(&mut self.count);
         if let Some(after) = self.after.as_ref().filter(|_| count > 0) {

@@ -1,5 +1,10 @@
 //! Drives a user's handler from inside its own context: no message per record, and order, acknowledgement and
-//! retry come by themselves, since the next record is taken when the one before is done.
+//! retry come by themselves, since the next record (or batch) is taken when the one before is done.
+
+mod burying;
+mod factory;
+mod failed;
+mod feed;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,49 +15,30 @@ use std::time::Duration;
 use actix::dev::Request;
 use actix::fut::ActorFuture;
 use actix::prelude::*;
-use tokio::time::{Sleep, sleep};
-
 use kafka_troupe_proto::kafka::compression::Decompressor;
+use tokio::time::{sleep, timeout};
 
 use super::answer::{Answer, Later};
+use super::failing::FailedWith;
 use super::reader::{ChunkReader, Step};
-use super::{ChunkFailed, HandlerGone, NextChunk, ReadOptions, StreamQueue, Tally};
-use crate::record::{HandlerError, HandlerResult, Record};
+use super::{
+    ChunkFailed, FetchedChunk, HandlerGone, KnownFailures, NextChunk, ReadOptions, StreamQueue, Tally,
+    handler_span,
+};
+use crate::dead_letters::DeadLetters;
+use crate::decoder::DecodeError;
+use crate::handler_result::HandlerResult;
+use burying::Burial;
+pub(super) use burying::LetterWritten;
+pub(super) use factory::DriverParts;
+pub use factory::HandlerFactory;
+pub(crate) use factory::Handling;
+use feed::Feed;
 
-/// After so many records in a row the handler's mailbox gets its turn.
+/// After so many records (or batches) in a row the handler's mailbox gets its turn.
 const RECORDS_PER_TURN: u32 = 256;
 /// How often a fenced stream looks whether its lease is back.
 const FENCED_RETRY: Duration = Duration::from_millis(20);
-/// A failed record is handled again after this, doubling up to [`RETRY_MOST`].
-const RETRY_FIRST: Duration = Duration::from_millis(100);
-const RETRY_MOST: Duration = Duration::from_secs(10);
-
-/// Makes a user's handler actor, in the current arbiter, and sets its driver going.
-#[derive(Clone)]
-pub struct HandlerFactory {
-    launch: Arc<dyn Fn(Addr<StreamQueue>, ReadOptions, Tally, u64) + Send + Sync>,
-}
-
-impl HandlerFactory {
-    /// `make` is called for the first handler and for each that replaces one that panicked or stopped.
-    pub fn new<H>(make: impl Fn() -> H + Send + Sync + 'static) -> Self
-    where
-        H: Actor<Context = Context<H>> + Handler<Record>,
-        <H as Handler<Record>>::Result: 'static,
-    {
-        let launch = move |queue: Addr<StreamQueue>, options, tally, life| {
-            H::create(|ctx| {
-                ctx.spawn(Driver::new(queue, options, tally, life));
-                make()
-            });
-        };
-        Self { launch: Arc::new(launch) }
-    }
-
-    pub(super) fn launch(&self, queue: Addr<StreamQueue>, options: ReadOptions, tally: Tally, life: u64) {
-        (self.launch)(queue, options, tally, life);
-    }
-}
 
 /// Where the driver stands. Whatever it is, dropping it (the handler is gone) tells the queue.
 enum State<H: Actor> {
@@ -62,37 +48,55 @@ enum State<H: Actor> {
     Reading,
     /// A record is with the handler.
     Handling(Later<H>),
-    /// The record comes (again) later: it failed, or the lease has ended and may come back.
-    Paused(Pin<Box<Sleep>>),
+    /// The record comes (again) later: it failed, or the lease has ended and may come back. Or not: its partition is
+    /// halted or given up, and does not hold up the others until then.
+    Paused(Pin<Box<dyn Future<Output = ()>>>),
+    /// Before the next dead letter.
+    Burying,
+    /// A dead letter is being written.
+    Writing(LetterWritten),
 }
 
-struct Driver<H: Actor> {
+struct Driver<H: Actor, F: Feed> {
     queue: Addr<StreamQueue>,
     life: u64,
     options: ReadOptions,
+    handling: Arc<Handling>,
+    feed: F,
     reader: Option<ChunkReader>,
     tally: Tally,
     /// Its buffers are used again for every batch.
     decompressor: Decompressor,
     state: State<H>,
-    /// How often the current record has failed.
-    failures: u32,
+    /// The record that failed last, until it is done.
+    failing: Option<FailedWith>,
+    /// Records with which earlier lives have ended.
+    known: KnownFailures,
+    /// What is given up and not written yet.
+    burial: Option<Burial>,
+    letters: Option<DeadLetters>,
     /// The stream ended as it should.
     ended: bool,
 }
 
-impl<H: Actor> Driver<H> {
-    fn new(queue: Addr<StreamQueue>, options: ReadOptions, tally: Tally, life: u64) -> Self {
+impl<H: Actor, F: Feed> Driver<H, F> {
+    fn new(parts: DriverParts, feed: F) -> Self {
+        let DriverParts { queue, options, tally, life, known, letters, handling, .. } = parts;
         let state = State::Asking(Box::pin(queue.send(NextChunk)));
         Self {
             queue,
             life,
             options,
+            handling,
+            feed,
             reader: None,
             tally,
             decompressor: options.decompressor(),
             state,
-            failures: 0,
+            failing: None,
+            known,
+            burial: None,
+            letters,
             ended: false,
         }
     }
@@ -102,56 +106,84 @@ impl<H: Actor> Driver<H> {
         self.state = State::Asking(Box::pin(self.queue.send(NextChunk)));
     }
 
+    fn begin(&mut self, chunk: FetchedChunk) {
+        let mut reader = ChunkReader::new(chunk, &self.options);
+        if let Some(known) = self.known.of(reader.partition()) {
+            reader.stop_before(known.offset, known.records);
+        }
+        self.reader = Some(reader);
+        self.state = State::Reading;
+    }
+
     #[inline]
     fn answered(&mut self, result: HandlerResult) {
         match result {
             Ok(()) => {
-                self.failures = 0;
-                if let Some(reader) = &mut self.reader
-                    && reader.handled()
-                {
-                    self.tally.add();
+                if let Some(reader) = &mut self.reader {
+                    F::handled(reader, &mut self.tally);
+                }
+                if self.failing.is_some() {
+                    self.failing = None;
                 }
             }
             Err(error) => self.failed(&error),
         }
     }
 
-    #[cold]
-    fn failed(&mut self, error: &HandlerError) {
-        let delay = RETRY_FIRST.saturating_mul(1 << self.failures.min(10)).min(RETRY_MOST);
-        self.failures += 1;
-        let record = self.reader.as_ref().map(ChunkReader::place);
-        tracing::warn!(record, %error, attempt = self.failures, ?delay, "handler failed; the record comes again");
-        if let Some(reader) = &mut self.reader {
-            reader.again();
-        }
-        self.pause(delay);
-    }
-
     fn pause(&mut self, delay: Duration) {
-        self.state = State::Paused(Box::pin(sleep(delay)));
+        let partition = self.reader.as_ref().map(|reader| Arc::clone(reader.partition()));
+        self.state = State::Paused(Box::pin(async move {
+            match partition {
+                Some(partition) => {
+                    // an error: the time is over
+                    let _ = timeout(delay, partition.shut()).await;
+                }
+                None => sleep(delay).await,
+            }
+        }));
     }
 }
 
-impl<H> Driver<H>
+impl<H, F: Feed> Driver<H, F>
 where
-    H: Actor<Context = Context<H>> + Handler<Record>,
-    <H as Handler<Record>>::Result: 'static,
+    H: Actor<Context = Context<H>> + Handler<F::Message>,
+    <H as Handler<F::Message>>::Result: 'static,
 {
     /// Hands over the next record of the chunk, or asks for another chunk.
     #[inline]
     fn read(&mut self, act: &mut H, ctx: &mut Context<H>) {
+        if handler_span::is_wanted() {
+            return self.read_in_span(act, ctx);
+        }
         let Some(reader) = &mut self.reader else { return self.ask() };
-        match reader.step(&mut self.decompressor, |record| act.handle(record, ctx)) {
-            Step::HandedOver(response) => match Answer::of(response, ctx) {
-                Answer::Now(result) => self.answered(result),
-                Answer::Later(later) => self.state = State::Handling(later),
-            },
+        let hand_over = |given| Answer::of(act.handle(given, ctx), ctx);
+        let step = self.feed.step(reader, &mut self.decompressor, hand_over);
+        self.stepped(step);
+    }
+
+    /// Apart: a record that may go two ways is written down before, which costs as much as half its walk.
+    #[cold]
+    #[inline(never)]
+    fn read_in_span(&mut self, act: &mut H, ctx: &mut Context<H>) {
+        let Some(reader) = &mut self.reader else { return self.ask() };
+        let hand_over = |given| handler_span::hand_over(act, given, ctx);
+        let step = self.feed.step(reader, &mut self.decompressor, hand_over);
+        self.stepped(step);
+    }
+
+    #[inline(always)]
+    fn stepped(&mut self, step: Step<Result<Answer<H>, DecodeError>>) {
+        match step {
+            Step::HandedOver(Ok(Answer::Now(result))) => self.answered(result),
+            Step::HandedOver(Ok(Answer::Later(later))) => self.state = State::Handling(later),
+            Step::HandedOver(Err(error)) => self.failed(&error.into()),
+            Step::FailedBefore => self.failed_before(),
             Step::Fenced => self.pause(FENCED_RETRY),
             Step::Failed(error) => {
-                let partition = Arc::clone(reader.partition());
-                self.queue.do_send(ChunkFailed { partition, error });
+                if let Some(reader) = &self.reader {
+                    let partition = Arc::clone(reader.partition());
+                    self.queue.do_send(ChunkFailed { partition, error });
+                }
                 self.ask();
             }
             Step::End | Step::Closed => self.ask(),
@@ -164,10 +196,7 @@ where
         match &mut self.state {
             State::Reading => self.read(act, ctx),
             State::Asking(request) => match ready!(request.as_mut().poll(task)) {
-                Ok(Some(chunk)) => {
-                    self.reader = Some(ChunkReader::new(chunk, &self.options));
-                    self.state = State::Reading;
-                }
+                Ok(Some(chunk)) => self.begin(chunk),
                 _ => return Poll::Ready(Flow::End),
             },
             State::Handling(later) => {
@@ -177,7 +206,12 @@ where
             }
             State::Paused(delay) => {
                 ready!(delay.as_mut().poll(task));
-                self.state = State::Reading;
+                self.state = if self.burial.is_some() { State::Burying } else { State::Reading };
+            }
+            State::Burying => self.write_letter(),
+            State::Writing(letter) => {
+                let result = ready!(letter.as_mut().poll(task));
+                self.written(result);
             }
         }
         Poll::Ready(Flow::GoOn)
@@ -185,7 +219,7 @@ where
 
     /// No record is with the handler until the next poll: whoever waits for that need wait no longer.
     fn rest(&mut self) -> Poll<()> {
-        if !matches!(self.state, State::Handling(_))
+        if !matches!(self.state, State::Handling(_) | State::Writing(_))
             && let Some(reader) = &mut self.reader
         {
             reader.release();
@@ -199,10 +233,10 @@ enum Flow {
     End,
 }
 
-impl<H> ActorFuture<H> for Driver<H>
+impl<H, F: Feed> ActorFuture<H> for Driver<H, F>
 where
-    H: Actor<Context = Context<H>> + Handler<Record>,
-    <H as Handler<Record>>::Result: 'static,
+    H: Actor<Context = Context<H>> + Handler<F::Message>,
+    <H as Handler<F::Message>>::Result: 'static,
 {
     type Output = ();
 
@@ -228,12 +262,13 @@ where
     }
 }
 
-impl<H: Actor> Drop for Driver<H> {
+impl<H: Actor, F: Feed> Drop for Driver<H, F> {
     fn drop(&mut self) {
+        let failed = self.ends_with().into_iter().collect();
         // first of all: the next life begins at the record that this one has in hand
         self.reader = None;
         if !self.ended {
-            self.queue.do_send(HandlerGone { life: self.life });
+            self.queue.do_send(HandlerGone { life: self.life, failed });
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::lease::LeaseCheck;
-use crate::registry::{Gate, OwnedPartition};
+use crate::registry::{Gate, OwnedPartition, Round};
 
 /// Records of a partition may be in hand while this holds it: from the first [`open`](Self::open) that found the gate
 /// open to [`release`](Self::release) or drop.
@@ -14,24 +14,26 @@ use crate::registry::{Gate, OwnedPartition};
 /// record to ask for lets go before it waits.
 pub(super) struct Hand {
     partition: Arc<OwnedPartition>,
+    /// Of the chunk that it is read from.
+    round: Round,
     held: bool,
     checked: LeaseCheck,
 }
 
 impl Hand {
-    pub(super) fn new(partition: Arc<OwnedPartition>) -> Self {
-        Self { partition, held: false, checked: LeaseCheck::default() }
+    pub(super) fn new(partition: Arc<OwnedPartition>, round: Round) -> Self {
+        Self { partition, round, held: false, checked: LeaseCheck::default() }
     }
 
     /// Asks to hand over the next record; the one before is done with.
     #[inline]
     pub(super) fn open(&mut self) -> Gate {
         if !self.held {
-            let gate = self.partition.enter();
+            let gate = self.partition.enter(self.round);
             self.held = gate == Gate::Open;
             return gate;
         }
-        let gate = self.partition.gate_again(&mut self.checked);
+        let gate = self.partition.gate_again(self.round, &mut self.checked);
         if gate != Gate::Open {
             self.release();
         }

@@ -1,7 +1,7 @@
 //! The pulled stream: `futures::Stream` over records.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -16,7 +16,9 @@ use kafka_troupe_proto::kafka::compression::Decompressor;
 
 use super::reader::{ChunkReader, Step};
 use super::{ChunkFailed, FetchedChunk, NextChunk, ReadOptions, StreamQueue, Tally};
+use crate::decoder::Undecoded;
 use crate::record::{ConsumeError, Record};
+use crate::record_batch::RecordBatch;
 use crate::supervise::Slot;
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -28,8 +30,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// read, and how to step over it. The stream goes on with its other partitions, and meets the error again whenever
 /// the record was fetched again in vain: after 1 s, doubling up to 30 s.
 ///
-/// Dropping the future of `next()` loses nothing (cancel-safe). Dropping the stream itself leaves its
-/// partitions owned and unread until the system shuts down.
+/// Cancel-safe: dropping the future of `next()` or [`next_batch`](Self::next_batch), at any point where it waits, loses
+/// nothing and acknowledges nothing but what was given out before it, so that it may stand in a loop of `select!` or
+/// under a time-out. What has arrived meanwhile is the next to be given out. Dropping the stream itself leaves its
+/// partitions owned and unread until the system shuts down; a record that was given out last and not
+/// [acknowledged](Self::ack) is not handled then.
+///
+/// For threads without a runtime there is [`blocking`](Self::blocking), for speed `next_batch`.
 pub struct KafkaStream {
     queue: Slot<StreamQueue>,
     options: ReadOptions,
@@ -40,12 +47,19 @@ pub struct KafkaStream {
     decompressor: Decompressor,
     /// Waits before it goes on: a record cannot be given out now (the lease has ended, and may come back), or the
     /// queue has died and not come back yet.
-    paused: Option<Pin<Box<Sleep>>>,
+    pub(super) paused: Option<Pin<Box<Sleep>>>,
+    /// `consumer.timeout.ms`, of a [blocking](Self::blocking) iterator.
+    pub(super) timeout: Option<Duration>,
     ended: bool,
 }
 
 impl KafkaStream {
-    pub(crate) fn new(queue: Slot<StreamQueue>, options: ReadOptions, tally: Tally) -> Self {
+    pub(crate) fn new(
+        queue: Slot<StreamQueue>,
+        options: ReadOptions,
+        tally: Tally,
+        timeout: Option<Duration>,
+    ) -> Self {
         Self {
             queue,
             options,
@@ -54,8 +68,14 @@ impl KafkaStream {
             tally,
             decompressor: options.decompressor(),
             paused: None,
+            timeout,
             ended: false,
         }
+    }
+
+    /// The stream of a queue that has no member around it.
+    pub fn of(queue: Slot<StreamQueue>, options: ReadOptions) -> Self {
+        Self::new(queue, options, Tally::default(), None)
     }
 
     /// The record that was given out last is handled.
@@ -68,10 +88,30 @@ impl KafkaStream {
 
     #[inline]
     fn handled(&mut self) {
-        if let Some(reader) = &mut self.reader
-            && reader.handled()
-        {
-            self.tally.add();
+        if let Some(reader) = &mut self.reader {
+            match reader.handled() {
+                true => self.tally.add(),
+                false => self.tally.add_all(reader.portion_handled()),
+            }
+        }
+    }
+
+    /// The next record, if it can be given out without waiting: needs no runtime.
+    #[inline]
+    pub(super) fn next_at_hand(&mut self) -> Option<Result<Record, ConsumeError>> {
+        self.handled();
+        if self.paused.is_some() {
+            return None;
+        }
+        match self.reader.as_mut()?.step(&mut self.decompressor, |record| Some(Ok(record))) {
+            Step::HandedOver(item) => item,
+            Step::Failed(error) => Some(Err(self.failed(error))),
+            // the latter says nothing: no failures are counted of what is pulled
+            Step::Fenced | Step::FailedBefore => None,
+            Step::End | Step::Closed => {
+                self.reader = None;
+                None
+            }
         }
     }
 
@@ -101,37 +141,77 @@ impl KafkaStream {
     }
 }
 
+impl KafkaStream {
+    /// The next records of one partition together: what is there of it, at most `most`. For consumers that are fast, as
+    /// it spares what each item of the stream costs; a batch is not waited for to fill. All of it counts as handled
+    /// when more is asked for, or by [`ack`](Self::ack), whether it was walked or not. None at the end of the stream; an
+    /// error as the stream's items are.
+    ///
+    /// Cancel-safe, as `next()` is, and both may be used in turn.
+    pub async fn next_batch(&mut self, most: usize) -> Option<Result<RecordBatch, ConsumeError>> {
+        let most = u32::try_from(most).unwrap_or(u32::MAX).max(1);
+        poll_fn(|task| {
+            self.poll_with(task, |reader, decompressor| {
+                let partition = Arc::clone(reader.partition());
+                reader.step_portion(decompressor, most, |portion| {
+                    Poll::Ready(Some(Ok(RecordBatch::new(partition, portion, Arc::new(Undecoded)))))
+                })
+            })
+        })
+        .await
+    }
+
+    /// What is asked for first: what was given out last is handled.
+    #[inline(always)]
+    fn poll_with<T>(
+        &mut self,
+        task: &mut Context<'_>,
+        mut step: impl FnMut(&mut ChunkReader, &mut Decompressor) -> Step<PollItem<T>>,
+    ) -> PollItem<T> {
+        self.handled();
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            if let Some(delay) = &mut self.paused {
+                ready!(delay.as_mut().poll(task));
+                self.paused = None;
+            }
+            if let Some(reader) = &mut self.reader {
+                match step(reader, &mut self.decompressor) {
+                    Step::HandedOver(item) => return item,
+                    Step::Fenced => {
+                        self.paused = Some(Box::pin(sleep(PAUSE)));
+                        continue;
+                    }
+                    Step::Failed(error) => return Poll::Ready(Some(Err(self.failed(error)))),
+                    // which says nothing: no failures are counted of what is pulled
+                    Step::FailedBefore => {
+                        reader.again();
+                        continue;
+                    }
+                    Step::End | Step::Closed => self.reader = None,
+                }
+            }
+            match ready!(self.poll_chunk(task)) {
+                Ok(Some(chunk)) => self.reader = Some(ChunkReader::new(chunk, &self.options)),
+                Ok(None) => self.ended = true,
+                Err(_) => self.paused = Some(Box::pin(sleep(PAUSE))),
+            }
+        }
+    }
+}
+
+type PollItem<T> = Poll<Option<Result<T, ConsumeError>>>;
+
 impl Stream for KafkaStream {
     type Item = Result<Record, ConsumeError>;
 
+    #[inline]
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        this.handled();
-        loop {
-            if this.ended {
-                return Poll::Ready(None);
-            }
-            if let Some(delay) = &mut this.paused {
-                ready!(delay.as_mut().poll(task));
-                this.paused = None;
-            }
-            if let Some(reader) = &mut this.reader {
-                match reader.step(&mut this.decompressor, |record| Poll::Ready(Some(Ok(record)))) {
-                    Step::HandedOver(item) => return item,
-                    Step::Fenced => {
-                        this.paused = Some(Box::pin(sleep(PAUSE)));
-                        continue;
-                    }
-                    Step::Failed(error) => return Poll::Ready(Some(Err(this.failed(error)))),
-                    Step::End | Step::Closed => this.reader = None,
-                }
-            }
-            match ready!(this.poll_chunk(task)) {
-                Ok(Some(chunk)) => this.reader = Some(ChunkReader::new(chunk, &this.options)),
-                Ok(None) => this.ended = true,
-                Err(_) => this.paused = Some(Box::pin(sleep(PAUSE))),
-            }
-        }
+        self.poll_with(task, |reader, decompressor| {
+            reader.step(decompressor, |record| Poll::Ready(Some(Ok(record))))
+        })
     }
 }
 

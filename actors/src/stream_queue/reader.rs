@@ -1,4 +1,6 @@
-//! Turns a chunk into records and hands them over, one at a time, where the user's code runs.
+//! Turns a chunk into records and hands them over, one at a time or in portions, where the user's code runs.
+
+mod portion;
 
 use std::sync::Arc;
 
@@ -10,11 +12,13 @@ use kafka_troupe_proto::kafka::records::{
 use super::hand::Hand;
 use super::{FetchedChunk, ReadOptions};
 use crate::record::{ConsumeError, Record, SharedBatch};
-use crate::registry::{Gate, OwnedPartition};
+use crate::registry::{Gate, NO_OFFSET, OwnedPartition};
+use portion::PortionInHand;
 
 /// The place reached in one chunk.
 pub(super) struct ChunkReader {
     chunk: FetchedChunk,
+    options: ReadOptions,
     hand: Hand,
     batches: RecordBatches,
     /// Reading committed.
@@ -23,6 +27,13 @@ pub(super) struct ChunkReader {
     from: i64,
     current: Option<(Arc<SharedBatch>, RecordCursor)>,
     in_hand: Option<InHand>,
+    portion_in_hand: Option<PortionInHand>,
+    /// What could not be read behind the portion that was handed over last.
+    unread: Option<RecordsError>,
+    /// The offset of the record that is not to be handed over before its failures are looked at.
+    known: i64,
+    /// The offset of a batch that failed, and how many records it had: it does not come as a larger one.
+    known_batch: (i64, u32),
 }
 
 /// The record that was handed over and is not handled.
@@ -36,9 +47,12 @@ struct InHand {
 pub(super) enum Step<T> {
     /// A record was handed over, with this outcome; [`ChunkReader::handled`] or [`ChunkReader::again`] follows.
     HandedOver(T),
+    /// The record (or batch) that is [known](ChunkReader::stop_before) to fail comes next, and counts as in hand: as if
+    /// it had just failed.
+    FailedBefore,
     /// Nothing now: the lease has ended, and may come back.
     Fenced,
-    /// The rest belongs to the next owner.
+    /// The rest belongs to the next owner; or the partition is halted, and it is fetched again when that is over.
     Closed,
     /// The rest cannot be read.
     Failed(ConsumeError),
@@ -47,15 +61,27 @@ pub(super) enum Step<T> {
 }
 
 impl ChunkReader {
-    pub(super) fn new(mut chunk: FetchedChunk, options: &ReadOptions) -> Self {
+    pub(super) fn new(chunk: FetchedChunk, options: &ReadOptions) -> Self {
         let from = chunk.fetch_offset.max(chunk.partition.delivered());
-        let aborted = std::mem::take(&mut chunk.aborted);
-        let filter = options.read_committed.then(|| TransactionFilter::new(aborted));
+        let filter = filter(&chunk, options);
         // control batches before `from` come as well: an abort marker that the filter does not see would have it leave
         // out what the same producer committed later
         let batches = RecordBatches::new(chunk.records.clone(), from, options.decode);
-        let hand = Hand::new(Arc::clone(&chunk.partition));
-        Self { chunk, hand, batches, filter, from, current: None, in_hand: None }
+        let hand = Hand::new(Arc::clone(&chunk.partition), chunk.round());
+        Self {
+            chunk,
+            options: *options,
+            hand,
+            batches,
+            filter,
+            from,
+            current: None,
+            in_hand: None,
+            portion_in_hand: None,
+            unread: None,
+            known: NO_OFFSET,
+            known_batch: (NO_OFFSET, 0),
+        }
     }
 
     pub(super) fn partition(&self) -> &Arc<OwnedPartition> {
@@ -65,8 +91,31 @@ impl ChunkReader {
     /// Where it is, for logs: the record in hand, or the next.
     pub(super) fn place(&self) -> String {
         let partition = &self.chunk.partition;
-        let offset = self.in_hand.map_or_else(|| partition.delivered(), |record| record.offset);
+        let offset = self.first_in_hand().unwrap_or_else(|| partition.delivered());
         format!("{}@{offset}", partition.topic_partition)
+    }
+
+    /// The record at this offset, or the batch of so many that begins there, is known to fail: [`Step::FailedBefore`]
+    /// comes once before it.
+    pub(super) fn stop_before(&mut self, offset: i64, records: u32) {
+        (self.known, self.known_batch) = (offset, (offset, records));
+    }
+
+    /// How many records are in hand.
+    pub(super) fn records_in_hand(&self) -> u32 {
+        self.portion_in_hand.as_ref().map_or(1, |portion| portion.records)
+    }
+
+    /// The offset behind what is in hand.
+    pub(super) fn next_in_hand(&self) -> Option<i64> {
+        let record = self.in_hand.map(|record| record.offset + 1);
+        record.or_else(|| self.portion_in_hand.as_ref().map(|portion| portion.next))
+    }
+
+    /// The first offset that was handed over and is not handled.
+    pub(super) fn first_in_hand(&self) -> Option<i64> {
+        let record = self.in_hand.map(|record| record.offset);
+        record.or_else(|| self.portion_in_hand.as_ref().map(|portion| portion.first))
     }
 
     /// Hands over the next record by `hand_over`: a record that is given to a closure is written once, where the
@@ -78,7 +127,7 @@ impl ChunkReader {
         hand_over: impl FnOnce(Record) -> T,
     ) -> Step<T> {
         if self.current.is_none()
-            && let Some(end) = self.next_batch(decompressor)
+            && let Some(end) = self.first_batch(decompressor)
         {
             return end;
         }
@@ -86,7 +135,7 @@ impl ChunkReader {
             match self.hand.open() {
                 Gate::Open => {}
                 Gate::Fenced => return Step::Fenced,
-                Gate::Closed => return Step::Closed,
+                Gate::Closed | Gate::Halted => return Step::Closed,
             }
             if let Some((batch, cursor)) = &mut self.current {
                 let raw = match cursor.next_usual() {
@@ -99,6 +148,10 @@ impl ChunkReader {
                 if let Some(raw) = raw {
                     self.in_hand = Some(InHand { offset: raw.offset, size: raw.size() });
                     self.chunk.partition.advance_delivered(raw.offset + 1);
+                    if raw.offset == self.known {
+                        self.known = NO_OFFSET;
+                        return Step::FailedBefore;
+                    }
                     return Step::HandedOver(hand_over(Record::new(Arc::clone(batch), raw)));
                 }
             }
@@ -106,6 +159,21 @@ impl ChunkReader {
                 return end;
             }
         }
+    }
+
+    #[inline(never)]
+    fn first_batch<T>(&mut self, decompressor: &mut Decompressor) -> Option<Step<T>> {
+        // what it passes over is acknowledged
+        match self.hand.open() {
+            Gate::Open => {}
+            Gate::Fenced => return Some(Step::Fenced),
+            Gate::Closed | Gate::Halted => return Some(Step::Closed),
+        }
+        // a portion that was handed over before has met it
+        if let Some(error) = self.unread.take() {
+            return Some(self.failed(&error));
+        }
+        self.next_batch(decompressor)
     }
 
     /// Goes on to the next batch, or says why there is none. All before it is handled.
@@ -138,7 +206,7 @@ impl ChunkReader {
     }
 
     /// All before `next` is handled, with control records, aborted ones and compacted gaps.
-    fn pass(&self, next: i64) {
+    pub(super) fn pass(&self, next: i64) {
         self.chunk.partition.advance_delivered(next);
         self.chunk.partition.ack(next);
     }
@@ -159,6 +227,59 @@ impl ChunkReader {
         }
     }
 
+    /// The record that was handed over is given up: the next one follows.
+    pub(super) fn give_up(&mut self) {
+        if let Some(record) = self.in_hand.take() {
+            self.pass(record.offset + 1);
+        }
+    }
+
+    /// Whether its record may be dealt with now; it is in hand then.
+    pub(super) fn gate(&mut self) -> Gate {
+        self.hand.open()
+    }
+
+    /// The records from `offset` on and before `next`, read anew, and where the chunk goes on after them: at `next`, or
+    /// at one that cannot be read.
+    #[cold]
+    pub(super) fn records_between(
+        &self,
+        decompressor: &mut Decompressor,
+        offset: i64,
+        next: i64,
+    ) -> (Vec<Record>, i64) {
+        let mut batches = RecordBatches::new(self.chunk.records.clone(), offset, self.options.decode);
+        let (mut filter, mut records) = (filter(&self.chunk, &self.options), Vec::new());
+        while let Some(batch) = batches.next_batch(decompressor) {
+            let batch = match batch {
+                Ok(batch) if batch.base_offset < next => batch,
+                Ok(_) => break,
+                Err(error) => return (records, next.min(error.offset)),
+            };
+            if filter.as_mut().is_some_and(|filter| !filter.admits(&batch)) || batch.next_offset <= offset {
+                continue;
+            }
+            // of a control batch the cursor shows no records
+            let (mut cursor, partition) = (batch.records(), Arc::clone(&self.chunk.partition));
+            let batch = Arc::new(SharedBatch { batch, partition });
+            loop {
+                match next_unusual(&mut cursor) {
+                    Ok(Some(raw)) if raw.offset < next => records.push(Record::new(Arc::clone(&batch), raw)),
+                    Ok(_) => break,
+                    Err(error) => return (records, next.min(error.offset)),
+                }
+            }
+        }
+        (records, next)
+    }
+
+    /// Goes on at an offset, whatever was read before.
+    fn restart_at(&mut self, offset: i64) {
+        let restarted = RecordBatches::new(self.chunk.records.clone(), offset, self.options.decode);
+        (self.batches, self.from, self.current, self.unread) = (restarted, offset, None, None);
+        self.filter = filter(&self.chunk, &self.options);
+    }
+
     /// Nothing is in hand until the next step.
     pub(super) fn release(&mut self) {
         self.hand.release();
@@ -167,7 +288,7 @@ impl ChunkReader {
     #[cold]
     fn failed<T>(&self, error: &RecordsError) -> Step<T> {
         let partition = &self.chunk.partition;
-        if partition.is_closed() {
+        if !self.chunk.is_current() {
             return Step::Closed;
         }
         let why = why(&error.problem);
@@ -175,8 +296,12 @@ impl ChunkReader {
     }
 }
 
+fn filter(chunk: &FetchedChunk, options: &ReadOptions) -> Option<TransactionFilter> {
+    options.read_committed.then(|| TransactionFilter::new(chunk.aborted.clone()))
+}
+
 /// What is wrong, and the property by which it may be put right.
-fn why(problem: &RecordsProblem) -> String {
+pub(super) fn why(problem: &RecordsProblem) -> String {
     match problem {
         RecordsProblem::Compression(CompressionError::TooLarge { .. }) => {
             format!("{problem}: raise troupe.decompressed.batch.max.bytes")

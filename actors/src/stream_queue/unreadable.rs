@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use kafka_troupe_proto::TopicPartition;
 
+use crate::clock;
 use crate::record::ConsumeError;
 use crate::registry::OwnedPartition;
 
@@ -31,29 +32,27 @@ pub struct Unreadable {
 pub(super) struct UnreadablePartitions(BTreeMap<TopicPartition, (Arc<OwnedPartition>, Unreadable)>);
 
 impl UnreadablePartitions {
-    /// A partition could not be read; gives how long to wait before it is fetched again. The same error is logged once.
+    /// A partition could not be read; gives what is known of it. The same error is logged once.
     pub(super) fn failed(
         &mut self,
         partition: &Arc<OwnedPartition>,
         error: ConsumeError,
         stream: &str,
-    ) -> Duration {
+    ) -> Unreadable {
         let known = self.0.get_mut(&partition.topic_partition);
-        let attempts = match known
-            .filter(|(claim, known)| Arc::ptr_eq(claim, partition) && known.error == error)
-        {
+        match known.filter(|(claim, known)| Arc::ptr_eq(claim, partition) && known.error == error) {
             Some((_, known)) => {
                 known.attempts += 1;
-                known.attempts
+                known.clone()
             }
             None => {
                 tracing::error!(stream, %error, "cannot read what was fetched; it is fetched again from time to time");
-                let unreadable = Unreadable { error, since: SystemTime::now(), attempts: 1 };
-                self.0.insert(partition.topic_partition.clone(), (Arc::clone(partition), unreadable));
-                1
+                let unreadable = Unreadable { error, since: clock::now(), attempts: 1 };
+                let known = (Arc::clone(partition), unreadable.clone());
+                self.0.insert(partition.topic_partition.clone(), known);
+                unreadable
             }
-        };
-        RETRY_FIRST.saturating_mul(1 << (attempts - 1).min(10)).min(RETRY_MOST)
+        }
     }
 
     /// Those that still are: not given up, and not read past it.
@@ -61,4 +60,9 @@ impl UnreadablePartitions {
         self.0.retain(|_, (claim, it)| !claim.is_closed() && claim.delivered() <= it.error.offset);
         self.0.values().map(|(_, unreadable)| unreadable.clone()).collect()
     }
+}
+
+/// How long to wait before it is fetched again.
+pub(super) fn pause_after(attempts: u32) -> Duration {
+    RETRY_FIRST.saturating_mul(1 << (attempts - 1).min(10)).min(RETRY_MOST)
 }
