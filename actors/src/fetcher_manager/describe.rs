@@ -1,5 +1,7 @@
 //! What fetching looks like from outside, for the metrics.
 
+use std::time::Duration;
+
 use actix::{Message, MessageResponse};
 use kafka_troupe_proto::TopicPartition;
 
@@ -42,6 +44,10 @@ pub struct BrokerStatus {
     pub requests: u64,
     /// Bytes of record sets received.
     pub bytes: u64,
+    /// Fetch requests and connections that failed.
+    pub errors: u64,
+    /// Time between requests and their answers, in all.
+    pub waited: Duration,
     /// How often the fetcher came back after a panic.
     pub restarts: u64,
     /// The last failure of its connection, in words.

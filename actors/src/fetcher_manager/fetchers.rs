@@ -142,6 +142,8 @@ impl Fetchers {
             partitions: record.stats.partitions(),
             requests: record.stats.requests(),
             bytes: record.stats.bytes(),
+            errors: record.stats.errors(),
+            waited: record.stats.waited(),
             restarts: record.budget.restarts,
             last_error: record.stats.last_error(),
         };

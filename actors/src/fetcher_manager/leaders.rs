@@ -19,9 +19,9 @@ use crate::broker_connection::{BrokerConnection, ConnectOptions, ConnectionError
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Who leads what, as one broker sees it.
-pub(super) struct Leaders {
+pub(crate) struct Leaders {
     /// Of the brokers that are alive.
-    pub(super) brokers: Vec<BrokerAddress>,
+    pub(crate) brokers: Vec<BrokerAddress>,
     /// Per topic whose partitions could not be told: why.
     refused: BTreeMap<Arc<str>, ErrorCode>,
     leaders: BTreeMap<TopicPartition, Result<Led, ErrorCode>>,
@@ -29,13 +29,25 @@ pub(super) struct Leaders {
 
 impl Leaders {
     /// The leader of a partition, or why there is none.
-    pub(super) fn of(&self, key: &TopicPartition) -> Result<Led, String> {
+    pub(crate) fn of(&self, key: &TopicPartition) -> Result<Led, String> {
         match (self.leaders.get(key), self.refused.get(&key.topic)) {
             (Some(Ok(led)), _) => Ok(*led),
             (Some(Err(error)), _) => Err(format!("no leader: {error}")),
             (None, Some(error)) => Err(format!("topic metadata: {error}")),
             (None, None) => Err("topic metadata: no such topic, or no such partition of it".to_owned()),
         }
+    }
+}
+
+impl Leaders {
+    /// How many partitions a topic has; 0 where that could not be told.
+    pub(crate) fn partitions_of(&self, topic: &str) -> usize {
+        self.leaders.keys().filter(|key| *key.topic == *topic).count()
+    }
+
+    /// Why a topic's partitions could not be told.
+    pub(crate) fn refusal(&self, topic: &str) -> Option<ErrorCode> {
+        self.refused.get(topic).copied()
     }
 }
 
@@ -66,7 +78,7 @@ impl From<MetadataResponse> for Leaders {
 ///
 /// # Errors
 /// All refused: what each said.
-pub(super) async fn find_leaders(
+pub(crate) async fn find_leaders(
     brokers: Vec<BrokerAddress>,
     options: ConnectOptions,
     topics: BTreeSet<Arc<str>>,

@@ -10,8 +10,8 @@ use kafka_troupe_proto::kafka::list_offsets::{
 };
 use tokio::time::timeout;
 
-use super::{BrokerAddress, FetchSettings};
-use crate::broker_connection::{BrokerConnection, ConnectionError};
+use super::BrokerAddress;
+use crate::broker_connection::{BrokerConnection, ConnectOptions, ConnectionError};
 
 /// How long a number is waited for that is only told.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// In this version brokers know times of segments only.
 const SEGMENT_TIMES: i16 = 0;
 
-type Listed = BTreeMap<TopicPartition, ListedOffset>;
+pub(crate) type Listed = BTreeMap<TopicPartition, ListedOffset>;
 
 /// What a broker says of its logs.
 pub(super) struct Ends {
@@ -30,19 +30,20 @@ pub(super) struct Ends {
 }
 
 /// A connection to a leader, to ask about its logs.
-pub(super) struct LeaderConnection {
+pub(crate) struct LeaderConnection {
     pub(super) connection: BrokerConnection,
     read_committed: bool,
 }
 
 impl LeaderConnection {
-    pub(super) async fn connect(
+    /// With `read_committed`, the end of a log is where the first transaction begins that is still open.
+    pub(crate) async fn connect(
         broker: &BrokerAddress,
-        settings: &FetchSettings,
+        options: ConnectOptions,
+        read_committed: bool,
     ) -> Result<Self, ConnectionError> {
-        let connection =
-            BrokerConnection::connect(&broker.host, broker.port, settings.connect.clone()).await?;
-        Ok(Self { connection, read_committed: settings.read_committed() })
+        let connection = BrokerConnection::connect(&broker.host, broker.port, options).await?;
+        Ok(Self { connection, read_committed })
     }
 
     /// Asks for a place in each log: an end, or a time in ms since 1970.
@@ -70,7 +71,11 @@ impl LeaderConnection {
         Ok(Ends { asked, begins })
     }
 
-    async fn list(&mut self, wanted: Vec<(TopicPartition, i64)>) -> Result<Listed, ConnectionError> {
+    /// Asks for a place in each log, in one request.
+    pub(crate) async fn list(
+        &mut self,
+        wanted: Vec<(TopicPartition, i64)>,
+    ) -> Result<Listed, ConnectionError> {
         if wanted.is_empty() {
             return Ok(Listed::new());
         }

@@ -31,9 +31,11 @@
 //!   replica that fails is not followed for 30 s.
 //! * A leader epoch that is never heard of again is forgotten after 5 s (`placed.rs`).
 
+mod coordinator;
 mod describe;
 mod driving;
 mod fetchers;
+mod known_brokers;
 mod leaders;
 mod log_ends;
 mod placed;
@@ -58,9 +60,12 @@ use crate::registry::OwnedPartition;
 use crate::stream_queue::FetchedChunk;
 use crate::supervise::{ChildExited, ExitGuard};
 use crate::topic_metadata::PollNow;
+pub(crate) use coordinator::find_coordinator;
 pub use describe::{BrokerStatus, Describe, FetchingStatus, WaitingPartition};
 use fetchers::Fetchers;
-use leaders::Leaders;
+pub use known_brokers::KnownBrokers;
+pub(crate) use leaders::{Leaders, find_leaders};
+pub(crate) use log_ends::LeaderConnection;
 use placements::{GivenBack, Place, Placements};
 pub use positions::ResetStore;
 pub use settings::FetchSettings;

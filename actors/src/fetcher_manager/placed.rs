@@ -73,9 +73,9 @@ pub(super) struct InDoubt {
 
 /// Who leads a partition, and since which election, if metadata told it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Led {
-    pub(super) broker: i32,
-    pub(super) epoch: Option<i32>,
+pub(crate) struct Led {
+    pub(crate) broker: i32,
+    pub(crate) epoch: Option<i32>,
 }
 
 impl Placed {
@@ -97,6 +97,7 @@ impl Placed {
 
     pub(super) fn wait(&mut self, not_before: Instant, why: String) {
         self.place = Place::Leaderless { not_before };
+        self.assigned.partition.set_unfetched(&why);
         self.why = Some(why);
     }
 

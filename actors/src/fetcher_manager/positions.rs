@@ -168,7 +168,8 @@ async fn ask(
     settings: &FetchSettings,
     open: &[Open],
 ) -> Result<Answers, ConnectionError> {
-    let mut leader = LeaderConnection::connect(broker, settings).await?;
+    let mut leader =
+        LeaderConnection::connect(broker, settings.connect.clone(), settings.read_committed()).await?;
     let epochs = epoch_ends(&mut leader, open.iter().map(|open| &open.it)).await?;
     let wanted = open.iter().filter_map(|open| Some((open.it.partition.topic_partition.clone(), open.time?)));
     let ends = leader.list_ends(&wanted.collect::<Vec<_>>()).await?;

@@ -243,6 +243,7 @@ impl From<&zookeeper_async::Stat> for Stat {
             mzxid: stat.mzxid,
             version: stat.version,
             ephemeral_owner: stat.ephemeral_owner,
+            ctime: stat.ctime,
             mtime: stat.mtime,
             num_children: stat.num_children,
         }

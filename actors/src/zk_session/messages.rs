@@ -146,8 +146,9 @@ pub struct WaitConnected;
 pub struct Describe;
 
 /// Closes the session, so that its ephemeral nodes go at once, and stops the actor. A second one does nothing.
+/// Answered with whether the server has heard of it; if not, the nodes stay until the session expires.
 #[derive(Debug, Clone, Copy, Message)]
-#[rtype(result = "()")]
+#[rtype(result = "bool")]
 pub struct Shutdown;
 
 /// What the session is like now.

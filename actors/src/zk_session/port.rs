@@ -34,6 +34,8 @@ pub struct Stat {
     pub version: i32,
     /// Session that holds an ephemeral node; 0 for a persistent one.
     pub ephemeral_owner: i64,
+    /// Milliseconds since the Unix epoch when it was created, by the server's clock.
+    pub ctime: i64,
     /// Milliseconds since the Unix epoch when its data last changed.
     pub mtime: i64,
     /// Number of children.

@@ -188,34 +188,44 @@ impl Handler<WaitConnected> for ZkSession {
 }
 
 impl Handler<Shutdown> for ZkSession {
-    type Result = ResponseFuture<()>;
+    type Result = ResponseFuture<bool>;
 
     fn handle(&mut self, _: Shutdown, ctx: &mut Self::Context) -> Self::Result {
         self.messages += 1;
-        self.state = SessionState::Closed;
+        let was_connected =
+            std::mem::replace(&mut self.state, SessionState::Closed) == SessionState::Connected;
         let live = self.holder.live().and_then(|live| self.holder.retire(live.session));
         let actor = ctx.address();
+        // the last one was given up, and the server may keep it for a while
+        let stood = self.holder.stood.load(Ordering::Relaxed);
         Box::pin(async move {
+            let mut is_closed = !stood;
             if let Some(live) = live {
-                unregister(&live).await;
-                if !matches!(timeout(LAST_WORD, live.client.close()).await, Ok(Ok(()))) {
+                // a library without a connection closes at once, and nobody hears of it
+                let is_heard = unregister(&live).await.unwrap_or(was_connected);
+                let closed = timeout(LAST_WORD, live.client.close()).await;
+                is_closed = is_heard && matches!(closed, Ok(Ok(())));
+                if !is_closed {
                     tracing::warn!("zookeeper session not closed: its nodes stay until it expires");
                 }
                 live.client.end();
             }
             actor.do_send(Closed);
+            is_closed
         })
     }
 }
 
 /// Our registration goes first, and its end is waited for: those who stay must not plan for us until the session
-/// expires, should the server not hear of its end.
-async fn unregister(live: &Live) {
-    if let Some(path) = live.registered()
-        && !matches!(timeout(LAST_WORD, live.client.delete(&path, None)).await, Ok(Ok(())))
-    {
+/// expires, should the server not hear of its end. Whether it is gone; none without one.
+async fn unregister(live: &Live) -> Option<bool> {
+    let path = live.registered()?;
+    let deleted = timeout(LAST_WORD, live.client.delete(&path, None)).await;
+    let is_gone = matches!(deleted, Ok(Ok(()) | Err(ZkError::NoNode(_))));
+    if !is_gone {
         tracing::warn!(path, "registration not deleted: it stays until the session ends");
     }
+    Some(is_gone)
 }
 
 impl Handler<Describe> for ZkSession {
