@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
 use tokio::time::timeout;
 
-use super::children::DESCRIBE;
+use super::metrics::DESCRIBE;
 use super::{ConsumerHandle, ConsumerSystem, StartError};
 
 /// A second member is about to register: it is this system's from now on, before its handlers can ask for a commit.
@@ -23,6 +23,8 @@ impl Handler<Added> for ConsumerSystem {
             return Err(StartError::Group("the consumer system has shut down".to_owned()));
         }
         self.forget_ended();
+        // since it was begun; it owns nothing before it has joined
+        member.registry.pause_as(&self.parts.registry);
         self.added.push(member);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fmt, io};
 
 use actix::dev::ToEnvelope;
 use actix::prelude::*;
@@ -11,9 +12,10 @@ use kafka_troupe_proto::zk::ConsumerId;
 use kafka_troupe_proto::zk::topic_filter::TopicFilter;
 
 use super::added::Added;
+use super::life::{Alive, Guard, Life, current_system};
 use super::ports::Ports;
-use super::subscribed::{self, Subscribed, Topics};
-use super::{ConsumerHandle, ConsumerSystem, Offsets, Parts, Started};
+use super::subscribed::{self, Subscribed};
+use super::{ConsumerHandle, ConsumerSystem, Offsets, Parts, Shutdown, Started};
 use crate::lease::Lease;
 use crate::rebalance_listener::{
     BeforeReleasingPartitions, BeforeStartingPartitions, OwnershipLost, RebalanceListener,
@@ -21,6 +23,7 @@ use crate::rebalance_listener::{
 use crate::record::Record;
 use crate::registry::TopicRegistry;
 use crate::stream_queue::{CommitAfter, Credit, HandlerFactory, Streams};
+use crate::subscription::Subscription;
 use crate::supervise::Slot;
 use crate::zk_session::{ClientHolder, ZkError, port::ZkConnector};
 
@@ -37,6 +40,15 @@ pub enum StartError {
     /// The subscriptions make no sense.
     #[error("{0}")]
     Subscription(String),
+    /// No actix `System` runs on this thread.
+    #[error(
+        "no actix System runs on this thread, and handlers live in one: start the consumer system under \
+         #[actix::main], or inside actix::System::new().block_on(..)"
+    )]
+    NoSystem,
+    /// The operating system gives no thread.
+    #[error("no thread for the consumer system: {0}")]
+    Thread(#[source] io::Error),
 }
 
 /// Assembles a [`ConsumerSystem`].
@@ -54,6 +66,12 @@ pub struct Builder {
     commit_after: u32,
     /// The running system that this is added to.
     to: Option<Addr<ConsumerSystem>>,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("subscribed", &self.subscribed).finish_non_exhaustive()
+    }
 }
 
 impl Builder {
@@ -75,9 +93,18 @@ impl Builder {
         self
     }
 
+    /// Adds a subscription: what to read, decoded by what, handled by whom, one by one or in batches, and what becomes of
+    /// what fails.
+    pub fn subscription(mut self, subscription: Subscribed) -> Self {
+        self.subscribed.push(subscription);
+        self
+    }
+
     /// Subscribes handler actors to a topic: `streams` of them, each made by `make` on a thread of its own. Each gets
     /// the records of its partitions one by one, in order per partition; a record is acknowledged when its handler is
-    /// done, and one that failed is handled again before the next. A handler that panics or stops is made anew.
+    /// done. One that failed is handled again before the next, 10 times; then its partition stops, unless a
+    /// [`Subscription`] with another [failure policy](Subscription::on_failure) says otherwise. A handler that panics
+    /// or stops is made anew.
     pub fn handle<H>(
         self,
         topic: impl Into<String>,
@@ -88,7 +115,7 @@ impl Builder {
         H: Actor<Context = Context<H>> + Handler<Record>,
         <H as Handler<Record>>::Result: 'static,
     {
-        self.subscribe(Topics::Named(topic.into()), streams, Some(HandlerFactory::new(make)))
+        self.subscription(Subscription::topic(topic).streams(streams).handle(make))
     }
 
     /// Subscribes handler actors to every topic that a filter allows (`createMessageStreamsByFilter`), those that are
@@ -103,24 +130,20 @@ impl Builder {
     ) -> Self
     where
         H: Actor<Context = Context<H>> + Handler<Record>,
+        <H as Handler<Record>>::Result: 'static,
     {
-        self.subscribe(Topics::Matching(filter), streams, Some(HandlerFactory::new(make)))
+        self.subscription(Subscription::matching(filter).streams(streams).handle(make))
     }
 
     /// Subscribes streams to be pulled: take them with [`ConsumerHandle::streams`].
     pub fn pull(self, topic: impl Into<String>, streams: u32) -> Self {
-        self.subscribe(Topics::Named(topic.into()), streams, None)
+        self.subscription(Subscription::topic(topic).streams(streams).pull())
     }
 
     /// Subscribes streams to be pulled to every topic that a filter allows, as
     /// [`handle_matching`](Self::handle_matching) does: take them with [`ConsumerHandle::matching_streams`].
     pub fn pull_matching(self, filter: TopicFilter, streams: u32) -> Self {
-        self.subscribe(Topics::Matching(filter), streams, None)
-    }
-
-    fn subscribe(mut self, topics: Topics, streams: u32, handler: Option<HandlerFactory>) -> Self {
-        self.subscribed.push(Subscribed { topics, streams, handler });
-        self
+        self.subscription(Subscription::matching(filter).streams(streams).pull())
     }
 
     /// An actor that is asked before partitions are released and before they start, and told when they are lost
@@ -184,23 +207,39 @@ impl Builder {
         self
     }
 
-    /// Starts the member and waits until it is registered in its group. Must be called inside an actix `System`.
+    /// Starts the member and waits until it is registered in its group. Must be called inside an actix `System`, in
+    /// which handlers live, each on a thread of its own.
+    ///
+    /// When that `System` ends first, whether it is stopped or its main future returns, the member leaves its group as
+    /// by [`ConsumerHandle::shutdown`], and the end of the `System` waits for it, at most
+    /// `troupe.shutdown.timeout.ms`. (Not so when the process exits without it, by `std::process::exit`, or by a signal
+    /// that nobody handles: see [`ConsumerHandle::run_until_terminated`].)
+    ///
+    /// A start that is dropped before it is done, as by a time-out, leaves nothing running either.
     ///
     /// # Errors
-    /// [`StartError`]: no ensemble at the connect string, a missing chroot, a consumer id in use, a subscription that
-    /// makes no sense. Nothing is left running then. A topic or broker that is missing is no error: it may come, and
-    /// a warning names it.
+    /// [`StartError`]: no actix `System`, no ensemble at the connect string, a missing chroot, a consumer id in use, a
+    /// subscription that makes no sense. Nothing is left running then. A topic or broker that is missing is no error:
+    /// it may come, and a warning names it.
     pub async fn start(self) -> Result<ConsumerHandle, StartError> {
         self.check()?;
-        let (threads, mut arbiters) = (self.ports.threads, Vec::new());
-        let (control, fetching) = (threads.arbiter(&mut arbiters), threads.arbiter(&mut arbiters));
-        let (streams, handlers, stream_arbiters) = self.lay_out(&mut arbiters);
+        let application = current_system()?;
+        let life = Life::new();
+        let laid_out =
+            self.lay_out(&life).and_then(|streams| Ok((streams, self.ports.threads.start(&life)?)));
+        let ((streams, handlers, stream_arbiters), places) = laid_out.map_err(|error| {
+            life.end();
+            StartError::Thread(error)
+        })?;
         let commit_after = self.counting().map(Arc::new);
         let lease = Arc::new(Lease::new());
         let config = Arc::new(self.config);
         let registry = Arc::new(TopicRegistry::default());
+        let consumer_id = consumer_id(&config);
+        #[cfg(feature = "testkit")]
+        self.ports.introduce(&config.group_id, &registry);
         let parts = Parts {
-            consumer_id: consumer_id(&config),
+            consumer_id: consumer_id.clone(),
             config: Arc::clone(&config),
             subscription: subscribed::registered(&self.subscribed),
             registry: Arc::clone(&registry),
@@ -212,23 +251,34 @@ impl Builder {
             listener: self.listener.map(|listener| Arc::new(listener.waiting_for(self.listener_start_limit))),
             offsets: self.offsets.clone(),
             commit_after: commit_after.clone(),
-            control: control.clone(),
-            fetching,
+            control: places.control.clone(),
+            fetching: places.fetching,
             ports: self.ports.clone(),
             session: Slot::default(),
             metadata: Slot::default(),
             coordinator: Slot::default(),
             fetchers: Slot::default(),
             committer: Slot::default(),
+            group_reader: Slot::default(),
+            letters: Slot::default(),
+            dead_letter_topics: subscribed::dead_letter_topics(&self.subscribed),
+            brokers: Arc::default(),
             inherited: Arc::default(),
         };
-        let system = ConsumerSystem::start_in_arbiter(&control, |_| ConsumerSystem::new(parts));
+        let (control, ended) = places.thread.unzip();
+        let alive = Alive::new(Arc::clone(&life), Arc::clone(&streams), control);
+        let system = ConsumerSystem::start_in_arbiter(&places.control, |_| ConsumerSystem::new(parts, alive));
+        if let Some(alive) = ended {
+            let (system, life, limit) = (system.clone(), Arc::clone(&life), config.shutdown_timeout);
+            Guard { system, life, alive, limit }.watch(&application);
+        }
         let pulled = self.subscribed.into_iter().filter(|it| it.handler.is_none()).collect();
         let handle = ConsumerHandle {
             system,
+            consumer_id,
             streams,
             pulled,
-            arbiters,
+            life,
             config,
             ports: self.ports,
             offsets: self.offsets,
@@ -236,8 +286,12 @@ impl Builder {
             registry,
             added: Arc::default(),
         };
+        let mut given_up = GivenUp(Some(handle.system.clone()));
         match join(&handle, self.to).await {
-            Ok(()) => Ok(handle),
+            Ok(()) => {
+                given_up.0 = None;
+                Ok(handle)
+            }
             Err(error) => {
                 handle.shutdown().await;
                 Err(error)
@@ -255,10 +309,7 @@ impl Builder {
     }
 
     /// Thread = queue = stream; a stream with a handler has a thread of its own.
-    fn lay_out(
-        &self,
-        arbiters: &mut Vec<ArbiterHandle>,
-    ) -> (Arc<Streams>, BTreeMap<String, HandlerFactory>, BTreeMap<String, ArbiterHandle>) {
+    fn lay_out(&self, life: &Life) -> io::Result<LaidOut> {
         let (mut streams, mut handlers, mut places) = (Streams::default(), BTreeMap::new(), BTreeMap::new());
         for Subscribed { topics, streams: count, handler } in &self.subscribed {
             for index in 0..*count {
@@ -268,14 +319,28 @@ impl Builder {
                 let place = match handler {
                     Some(handler) => {
                         handlers.insert(name.clone(), handler.clone());
-                        self.ports.threads.arbiter(arbiters)
+                        Some(self.ports.threads.of_stream(&name, life)?)
                     }
-                    None => Arbiter::current(),
+                    None => Arbiter::try_current(),
                 };
-                places.insert(name, place);
+                places.extend(place.map(|place| (name, place)));
             }
         }
-        (Arc::new(streams), handlers, places)
+        Ok((Arc::new(streams), handlers, places))
+    }
+}
+
+/// Streams; the handlers and the arbiters of those that have them, by name.
+type LaidOut = (Arc<Streams>, BTreeMap<String, HandlerFactory>, BTreeMap<String, ArbiterHandle>);
+
+/// Dropped with a start that nobody waits for any more, it has the member leave: nobody holds it.
+struct GivenUp(Option<Addr<ConsumerSystem>>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        if let Some(system) = &self.0 {
+            system.do_send(Shutdown { within: None, why: "its start was given up, or failed" });
+        }
     }
 }
 
@@ -294,6 +359,7 @@ fn consumer_id(config: &ConsumerConfig) -> ConsumerId {
         return ConsumerId::configured(&config.group_id, id);
     }
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // the machine's clock, whatever tests hold: no two members have the same id
     let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     // the hasher's keys are the operating system's random numbers
     let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), millis);

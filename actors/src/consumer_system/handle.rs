@@ -1,28 +1,41 @@
 //! A running member, as an application holds it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use actix::prelude::*;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::config::ConsumerConfig;
+use kafka_troupe_proto::health::Health;
+use kafka_troupe_proto::schemas::group::v1::GroupView;
 use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
+use kafka_troupe_proto::zk::ConsumerId;
+use tokio::time::timeout;
 
+use super::life::Life;
 use super::ports::Ports;
 use super::subscribed::Subscribed;
-use super::{Builder, ConsumerSystem, Metrics, Offsets, Seek, SeekError, Shutdown};
+use super::{Builder, ConsumerSystem, Group, Metrics, Offsets, Seek, SeekError};
+use crate::group_view::GroupViewError;
 use crate::offset_committer::{CommitError, CommitOutcome};
 use crate::registry::TopicRegistry;
 use crate::stream_queue::{CommitAfter, KafkaStream, ReadOptions, StreamHandle, Streams, Tally};
 
+/// A system whose actor has not gathered a picture within that hangs for good: each of those whom it asks has 1 s, and
+/// an added member 2 s.
+const UNTIL_IT_HANGS: Duration = Duration::from_secs(5);
+
 /// A running member, as its application holds it. Dropping it does not end the member: [`shutdown`](Self::shutdown)
-/// does.
+/// does, and the end of the actix `System` that it was started in.
 #[derive(Clone)]
 pub struct ConsumerHandle {
     pub(super) system: Addr<ConsumerSystem>,
+    pub(super) consumer_id: ConsumerId,
     pub(super) streams: Arc<Streams>,
     pub(super) pulled: Arc<[Subscribed]>,
-    pub(super) arbiters: Vec<ArbiterHandle>,
+    pub(super) life: Arc<Life>,
     pub(super) config: Arc<ConsumerConfig>,
     pub(super) ports: Ports,
     pub(super) offsets: Offsets,
@@ -33,10 +46,21 @@ pub struct ConsumerHandle {
     pub(super) added: Arc<AtomicU32>,
 }
 
+impl fmt::Debug for ConsumerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsumerHandle").field("consumer_id", &self.consumer_id).finish_non_exhaustive()
+    }
+}
+
 impl ConsumerHandle {
-    /// The actor's address, to send [`Metrics`] or [`Shutdown`] from other actors.
+    /// The actor's address, to send [`Metrics`] or [`Shutdown`](super::Shutdown) from other actors.
     pub fn address(&self) -> &Addr<ConsumerSystem> {
         &self.system
+    }
+
+    /// What it was configured with.
+    pub fn config(&self) -> &ConsumerConfig {
+        &self.config
     }
 
     /// The streams of a topic that was subscribed to with [`Builder::pull`], for one consumer each. Call it once per
@@ -57,7 +81,8 @@ impl ConsumerHandle {
         let streams = indices.filter_map(|index| self.streams.get(topic, index));
         let options = ReadOptions::from(&*self.config);
         let stream = |stream: &StreamHandle| {
-            KafkaStream::new(stream.queue.clone(), options, Tally::new(self.commit_after.clone()))
+            let tally = Tally::new(self.commit_after.clone());
+            KafkaStream::new(stream.queue.clone(), options, tally, self.config.consumer_timeout)
         };
         streams.map(stream).collect()
     }
@@ -86,6 +111,27 @@ impl ConsumerHandle {
     /// [`MailboxError`] when the system has shut down.
     pub async fn metrics(&self) -> Result<StatusSnapshot, MailboxError> {
         self.system.send(Metrics).await
+    }
+
+    /// The whole group as ZooKeeper shows it, members of other processes and makes too: who is registered, who owns
+    /// which partition and since when, how far each is. Read when asked, once a second at most.
+    ///
+    /// # Errors
+    /// [`GroupViewError`]: ZooKeeper does not answer, or the system has shut down. What else cannot be read, such as
+    /// the end of a log, is left out, and named in [`GroupView::errors`].
+    pub async fn group(&self) -> Result<GroupView, GroupViewError> {
+        let ended = |_| GroupViewError::new(&self.config.group_id, "the consumer system has shut down");
+        self.system.send(Group).await.map_err(ended)?
+    }
+
+    /// How the member and those [added](Self::subscribe) to it do, for routes of liveness and readiness: see
+    /// [`health`](kafka_troupe_proto::health) for what makes it what. [`Health::Ended`] when the system does not
+    /// answer any more, be it within 5 s.
+    pub async fn health(&self) -> Health {
+        match timeout(UNTIL_IT_HANGS, self.metrics()).await {
+            Ok(Ok(snapshot)) => Health::of(&snapshot),
+            _ => Health::Ended,
+        }
     }
 
     /// Commits offsets from other places, such as other actors: see [`Builder::offsets`] for handlers.
@@ -120,6 +166,9 @@ impl ConsumerHandle {
     /// else by your next commit; a stored offset may go down by it. An offset that is not in the log goes by
     /// `auto.offset.reset`, as always.
     ///
+    /// It takes topic and number as such, for that is how a [`Record`](crate::Record) and a
+    /// [`ConsumeError`](crate::ConsumeError) name their place.
+    ///
     /// # Errors
     /// [`SeekError`]: the partition is not this member's, or the position could not be stored. It then goes on as it
     /// was; see [`SeekError::NotStored`].
@@ -127,15 +176,5 @@ impl ConsumerHandle {
         let partition = TopicPartition::new(topic, partition);
         let seek = Seek { partition: partition.clone(), offset };
         self.system.send(seek).await.unwrap_or(Err(SeekError::NotRunning(partition)))
-    }
-
-    /// Leaves the group: delivery stops, handlers finish (at most `troupe.drain.timeout.ms`), offsets are committed if
-    /// they are automatically, partitions are released, the session is closed, the threads end.
-    pub async fn shutdown(&self) {
-        // an error: it has shut down already
-        let _ = self.system.send(Shutdown).await;
-        for arbiter in self.arbiters.iter().rev() {
-            arbiter.stop();
-        }
     }
 }

@@ -1,26 +1,37 @@
 //! # ConsumerSystem: one member of a group, assembled, supervised and observed
 //!
-//! - *Mailbox*: requests [`Metrics`], [`Commit`], [`Seek`], [`Shutdown`], `Started`; events [`ChildExited`],
+//! - *Mailbox*: requests [`Metrics`], [`Group`], [`Commit`], [`Seek`], [`Pause`], [`Resume`], [`PauseTopic`],
+//!   [`ResumeTopic`], [`Shutdown`], `Started`; events [`ChildExited`],
 //!   `CommitDue`, `Added` (a second member, which holds what was subscribed to later).
-//! - *State*: what every child needs (`Parts`), a restart budget for each child, and the added members.
+//! - *State*: what every child needs (`Parts`), a restart budget for each child, the added members, and which handlers
+//!   are stuck (`stuck.rs`); `alive`, which ends the threads when this actor is gone, however it went (`life`).
 //! - *Supervision*: restarts each of its children after a panic: the [`ZkSession`] takes
 //!   over the living client, the coordinator adopts the owner nodes of its session, the committer has no state, the
-//!   fetcher manager is given all partitions anew, a stream goes on at the acknowledged position.
+//!   fetcher manager is given all partitions anew, a stream goes on at the acknowledged position, the writer of dead
+//!   letters and the group reader begin anew.
 //! - *Talks to*: its children, and the added members.
 //!
-//! Arbiters (threads): one for control (session, topic metadata, coordinator, committer, manager, this actor), one for
-//! fetchers, and one for each stream that has a handler, so that a handler that blocks delays nobody else.
+//! Threads: one for control (session, topic metadata, coordinator, committer, manager, group reader, this actor) and one
+//! for fetchers and dead letters, each an actix `System` of our own, so that they outlive the application's and can leave
+//! the group when that ends (`life`); and for each stream that has a handler an arbiter in the application's `System`, so
+//! that a handler that blocks delays nobody else. Where that of a stream has ended, the member leaves its group.
 
 mod added;
 mod builder;
 mod children;
+mod group;
 mod handle;
+mod life;
 mod metrics;
 mod offsets;
+mod pausing;
 mod ports;
 mod seeking;
 mod shutdown;
+mod stuck;
 mod subscribed;
+mod terminated;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,12 +44,21 @@ use kafka_troupe_proto::zk::ConsumerId;
 use kafka_troupe_proto::zk::registration::Subscription;
 
 pub use builder::{Builder, StartError};
+pub use group::Group;
 pub use handle::ConsumerHandle;
+pub use life::ShutdownOutcome;
 pub use offsets::Offsets;
+pub use pausing::{Pause, PauseError, PauseTopic, Resume, ResumeTopic};
 pub use seeking::{Seek, SeekError};
+pub use shutdown::Shutdown;
+pub use subscribed::Subscribed;
+pub(crate) use subscribed::Topics;
 
+use crate::broker_connection::ConnectOptions;
 use crate::coordinator::{RebalanceCoordinator, WaitRegistered};
-use crate::fetcher_manager::FetcherManager;
+use crate::dead_letters::{DeadLetterWriter, DeadLetters};
+use crate::fetcher_manager::{FetcherManager, KnownBrokers};
+use crate::group_view::GroupReader;
 use crate::lease::Lease;
 use crate::offset_committer::{CommitError, CommitOutcome, Inherited, OffsetCommitter, ToCommit};
 use crate::rebalance_listener::RebalanceListener;
@@ -47,7 +67,9 @@ use crate::stream_queue::{CommitAfter, HandlerFactory, Streams};
 use crate::supervise::{ChildExited, RestartBudget, Slot};
 use crate::topic_metadata::TopicMetadata;
 use crate::zk_session::{ClientHolder, WaitConnected, ZkSession};
+use life::Alive;
 use ports::Ports;
+use stuck::StuckHandlers;
 
 /// Asks for a [`StatusSnapshot`], gathered from the actors by message.
 #[derive(Message)]
@@ -58,12 +80,6 @@ pub struct Metrics;
 #[derive(Message)]
 #[rtype(result = "Result<CommitOutcome, CommitError>")]
 pub struct Commit(pub ToCommit);
-
-/// Leave the group: stop, flush, release, close the session. Answered when done; the actor then ends, and with it the
-/// wait of whoever asked a second time.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Shutdown;
 
 /// Answers when the member is registered, or with why it cannot be.
 #[derive(Message)]
@@ -97,18 +113,43 @@ struct Parts {
     coordinator: Slot<RebalanceCoordinator>,
     fetchers: Slot<FetcherManager>,
     committer: Slot<OffsetCommitter>,
+    group_reader: Slot<GroupReader>,
+    /// Empty where no subscription names a dead-letter topic.
+    letters: Slot<DeadLetterWriter>,
+    /// The dead-letter topics that subscriptions name.
+    dead_letter_topics: Vec<String>,
+    /// As the coordinator read them last.
+    brokers: Arc<KnownBrokers>,
     /// What one life of the committer leaves to the next.
     inherited: Arc<Inherited>,
 }
 
+impl Parts {
+    /// How brokers are spoken to: with `client.id` and `socket.timeout.ms`.
+    fn connect(&self) -> ConnectOptions {
+        let mut connect = ConnectOptions::new(&self.config.client_id, self.config.socket_timeout);
+        connect.transport = self.ports.transport.clone();
+        connect
+    }
+
+    /// The way of streams to the writer of dead letters, where there is one.
+    fn dead_letters(&self) -> Option<DeadLetters> {
+        let letters =
+            || DeadLetters::new(self.letters.clone(), &self.config.group_id, self.consumer_id.as_str());
+        (!self.dead_letter_topics.is_empty()).then(letters)
+    }
+}
+
 /// See the [module's page](self).
 pub struct ConsumerSystem {
-    parts: Parts,
+    parts: Arc<Parts>,
     budgets: BTreeMap<String, RestartBudget>,
     lives: BTreeMap<String, u64>,
     /// Members with subscriptions that came while this one ran.
     added: Vec<ConsumerHandle>,
+    stuck: StuckHandlers,
     stopping: bool,
+    alive: Alive,
 }
 
 impl ConsumerSystem {
@@ -118,8 +159,16 @@ impl ConsumerSystem {
         Builder::new(config)
     }
 
-    fn new(parts: Parts) -> Self {
-        Self { parts, budgets: BTreeMap::new(), lives: BTreeMap::new(), added: Vec::new(), stopping: false }
+    fn new(parts: Parts, alive: Alive) -> Self {
+        Self {
+            parts: Arc::new(parts),
+            budgets: BTreeMap::new(),
+            lives: BTreeMap::new(),
+            added: Vec::new(),
+            stuck: StuckHandlers::default(),
+            stopping: false,
+            alive,
+        }
     }
 }
 
@@ -130,6 +179,7 @@ impl Actor for ConsumerSystem {
         // before anything can be delivered
         self.parts.offsets.set(ctx.address());
         self.start_all(ctx);
+        self.look_for_stuck_handlers(ctx);
     }
 }
 

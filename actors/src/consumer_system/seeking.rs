@@ -73,6 +73,8 @@ impl Handler<Seek> for ConsumerSystem {
             }
         };
         Box::pin(sought.into_actor(self).map(move |outcome, this, _| {
+            // a stream that was stopped goes on with it
+            this.tell_halts(this.parts.registry.get(&partition).into_iter().collect());
             this.fetch_again(|owned| owned.topic_partition == partition);
             outcome
         }))

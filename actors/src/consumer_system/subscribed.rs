@@ -1,5 +1,6 @@
 //! What a member is asked to subscribe to.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use kafka_troupe_proto::zk::registration::Subscription;
@@ -7,16 +8,27 @@ use kafka_troupe_proto::zk::topic_filter::TopicFilter;
 
 use crate::stream_queue::HandlerFactory;
 
-/// Streams, and what they carry.
-pub(super) struct Subscribed {
-    pub(super) topics: Topics,
-    pub(super) streams: u32,
+/// A [`Subscription`](crate::Subscription) that is complete: it says by whom the records are handled.
+#[derive(Debug)]
+#[must_use = "give it to Builder::subscription"]
+pub struct Subscribed {
+    pub(crate) topics: Topics,
+    pub(crate) streams: u32,
     /// None: they are pulled.
-    pub(super) handler: Option<HandlerFactory>,
+    pub(crate) handler: Option<HandlerFactory>,
+}
+
+impl Subscribed {
+    /// What makes its handlers; none where the streams are pulled. For a stream that is run without a member, as the
+    /// benches do.
+    pub fn into_handler(self) -> Option<HandlerFactory> {
+        self.handler
+    }
 }
 
 /// Which topics.
-pub(super) enum Topics {
+#[derive(Debug)]
+pub(crate) enum Topics {
     Named(String),
     Matching(TopicFilter),
 }
@@ -46,7 +58,11 @@ pub(super) fn check(all: &[Subscribed]) -> Result<(), String> {
     if all.is_empty() {
         return Err("no topic is subscribed to".to_owned());
     }
-    for (index, Subscribed { topics, streams, .. }) in all.iter().enumerate() {
+    for (index, Subscribed { topics, streams, handler }) in all.iter().enumerate() {
+        let handling = handler.as_ref().map(HandlerFactory::handling);
+        if handling.is_some_and(|handling| handling.batched && !handling.in_flight.is_one()) {
+            return Err(format!("{topics}: several in flight are for records one by one, not for batches"));
+        }
         if *streams == 0 {
             return Err(format!("{topics}: at least one stream is needed"));
         }
@@ -63,6 +79,13 @@ pub(super) fn check(all: &[Subscribed]) -> Result<(), String> {
     // peers make the normal form of what they read once more, and all are stuck if it does not compile then
     registered(all).topic_filter().transpose().map_err(|error| error.to_string())?;
     Ok(())
+}
+
+/// The topics to which the subscriptions' failure policies may write dead letters, each once.
+pub(super) fn dead_letter_topics(all: &[Subscribed]) -> Vec<String> {
+    let handlers = all.iter().filter_map(|it| it.handler.as_ref());
+    let topics = handlers.flat_map(|handler| handler.handling().on_failure.dead_letter_topics());
+    topics.map(ToString::to_string).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// What is written in ZooKeeper.
