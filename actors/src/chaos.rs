@@ -6,7 +6,9 @@ use actix::prelude::*;
 use crate::broker_fetcher::BrokerFetcher;
 use crate::consumer_system::ConsumerSystem;
 use crate::coordinator::RebalanceCoordinator;
+use crate::dead_letters::DeadLetterWriter;
 use crate::fetcher_manager::FetcherManager;
+use crate::group_view::GroupReader;
 use crate::offset_committer::OffsetCommitter;
 use crate::stream_queue::StreamQueue;
 use crate::topic_metadata::TopicMetadata;
@@ -55,6 +57,8 @@ crashes!(
     FetcherManager,
     BrokerFetcher,
     OffsetCommitter,
+    DeadLetterWriter,
+    GroupReader,
     StreamQueue
 );
 

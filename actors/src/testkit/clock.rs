@@ -43,7 +43,9 @@ impl Drop for FollowTokio {
 
 /// The time of the clock that is followed, if any is. It begins at one second: 0 is "never" for a lease.
 pub(crate) fn now() -> Option<Timespec> {
-    let passed = Instant::now().duration_since(SINCE.get()?);
+    // first: it is asked before each record, also where no test holds the clock
+    let since = SINCE.get()?;
+    let passed = Instant::now().duration_since(since);
     let seconds = i64::try_from(passed.as_secs()).unwrap_or(i64::MAX - 1) + 1;
     Some(Timespec { tv_sec: seconds, tv_nsec: passed.subsec_nanos().into() })
 }

@@ -13,7 +13,9 @@ mod zookeeper;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use brokers::{Generation, MemoryBrokers, OffsetStored, OffsetsFault, RequestSeen, RequestWatch, Spoilt};
+pub use brokers::{
+    Generation, MemoryBrokers, OffsetStored, OffsetsFault, RequestSeen, RequestWatch, Spoilt, StoredRecord,
+};
 use kafka_troupe_proto::config::ConsumerConfig;
 pub use zookeeper::{MemoryConnector, MemoryZooKeeper, Znode};
 

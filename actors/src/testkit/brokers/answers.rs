@@ -67,6 +67,13 @@ impl MemoryBrokers {
             }),
             ApiKey::OffsetForLeaderEpoch => wire::OffsetForLeaderEpochRequest::decode(&mut request, version)
                 .and_then(|request| self.state().epoch_ends(broker, request).encode(&mut out, version)),
+            ApiKey::Produce => match wire::ProduceRequest::decode(&mut request, version) {
+                Ok(request) => match self.produce(broker, request, version) {
+                    Some(answer) => answer.encode(&mut out, version),
+                    None => return Ok(None),
+                },
+                Err(error) => Err(error),
+            },
             ApiKey::FindCoordinator => wire::FindCoordinatorRequest::decode(&mut request, version)
                 .and_then(|_| self.state().find_coordinator().encode(&mut out, version)),
             ApiKey::OffsetFetch => {
@@ -171,7 +178,12 @@ impl State {
         }
     }
 
-    fn fetch(&self, broker: i32, request: &wire::FetchRequest, limit: Limit) -> (wire::FetchResponse, i32) {
+    fn fetch(
+        &mut self,
+        broker: i32,
+        request: &wire::FetchRequest,
+        limit: Limit,
+    ) -> (wire::FetchResponse, i32) {
         let mut room = match limit {
             Limit::Partition => usize::MAX,
             Limit::Whole => usize::try_from(request.max_bytes).unwrap_or(0),
@@ -186,7 +198,9 @@ impl State {
                     .with_high_watermark(-1)
                     .with_last_stable_offset(-1)
                     .with_records(Some(Bytes::new()));
-                match self.read(broker, &topic.topic, asked, (limit, room), total == 0) {
+                let read = self.read(broker, &topic.topic, asked, (limit, room), total == 0);
+                let mut refused = || self.refused.take(&topic.topic, asked.partition);
+                match read.and_then(|read| refused().map_or(Ok(read), Err)) {
                     Ok((records, end)) => {
                         (room, total) = (room.saturating_sub(records.len()), total + records.len());
                         data = data.with_high_watermark(end).with_last_stable_offset(end);

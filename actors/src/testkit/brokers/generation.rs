@@ -36,10 +36,11 @@ impl Generation {
     /// What is spoken, and in which versions.
     pub(super) fn spoken(self) -> &'static [(ApiKey, i16, i16)] {
         use ApiKey::{ApiVersions, Fetch, ListOffsets, Metadata, OffsetForLeaderEpoch};
-        use ApiKey::{FindCoordinator, OffsetCommit, OffsetFetch};
+        use ApiKey::{FindCoordinator, OffsetCommit, OffsetFetch, Produce};
         match self {
             Self::Silent | Self::HangsUp => &[],
             Self::Kafka0_8_2 => &[
+                (Produce, 0, 0),
                 (Fetch, 0, 0),
                 (ListOffsets, 0, 0),
                 (Metadata, 0, 0),
@@ -48,6 +49,7 @@ impl Generation {
                 (FindCoordinator, 0, 0),
             ],
             Self::Kafka0_9 => &[
+                (Produce, 0, 1),
                 (Fetch, 0, 1),
                 (ListOffsets, 0, 0),
                 (Metadata, 0, 0),
@@ -56,6 +58,7 @@ impl Generation {
                 (FindCoordinator, 0, 0),
             ],
             Self::Kafka1_1 => &[
+                (Produce, 0, 3),
                 (Fetch, 0, 7),
                 (ListOffsets, 0, 2),
                 (Metadata, 0, 5),
@@ -65,6 +68,7 @@ impl Generation {
                 (ApiVersions, 0, 1),
             ],
             Self::Kafka2_4 => &[
+                (Produce, 0, 3),
                 (Fetch, 0, 11),
                 (ListOffsets, 0, 2),
                 (Metadata, 0, 9),
@@ -75,6 +79,7 @@ impl Generation {
                 (ApiVersions, 0, 0),
             ],
             Self::Latest => &[
+                (Produce, 0, 3),
                 (Fetch, 0, 11),
                 (ListOffsets, 0, 2),
                 (Metadata, 0, 12),
@@ -84,6 +89,7 @@ impl Generation {
                 (ApiVersions, 0, 0),
             ],
             Self::Kafka4 => &[
+                (Produce, 3, 3),
                 (Fetch, 4, 11),
                 (ListOffsets, 1, 2),
                 (Metadata, 0, 12),

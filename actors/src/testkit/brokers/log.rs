@@ -6,11 +6,15 @@ use bytes::Bytes;
 use kafka_troupe_proto::kafka::records::{NewRecord, RecordBatchWriter};
 
 /// Where a batch says how long the rest is, and of which format.
-const SIZE: std::ops::Range<usize> = 8..12;
-const MAGIC: usize = 16;
+pub(super) const SIZE: std::ops::Range<usize> = 8..12;
+pub(super) const MAGIC: usize = 16;
+
+/// Where a batch of magic 2 says how many offsets it takes, less one.
+const LAST_OFFSET_DELTA: std::ops::Range<usize> = 23..27;
 
 /// What is wrong with a batch, so that not even its extent can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Spoilt {
     /// Its magic is 99.
     Format,
@@ -35,18 +39,43 @@ impl Log {
         self.end
     }
 
+    /// Appends one batch of keys and values; gives the offset after it.
+    pub(super) fn append_keyed(&mut self, records: &[(Option<&str>, &str)], epoch: Option<i32>) -> i64 {
+        let records: Vec<_> = records
+            .iter()
+            .map(|(key, value)| NewRecord {
+                key: key.map(str::as_bytes),
+                value: Some(value.as_bytes()),
+                ..NewRecord::default()
+            })
+            .collect();
+        self.append_all(&records, epoch)
+    }
+
     /// Appends one batch; gives the offset after it.
-    pub(super) fn append(&mut self, values: &[&str], epoch: Option<i32>) -> i64 {
+    pub(super) fn append_all(&mut self, records: &[NewRecord<'_>], epoch: Option<i32>) -> i64 {
         let mut batch = RecordBatchWriter::new(self.end);
-        for value in values {
-            batch.push(&NewRecord { timestamp: 0, key: None, value: Some(value.as_bytes()), headers: &[] });
-        }
-        if let (false, Ok(batch)) = (values.is_empty(), batch.finish()) {
+        records.iter().for_each(|record| batch.push(record));
+        if let (false, Ok(batch)) = (records.is_empty(), batch.finish()) {
             let batch = epoch.map_or(batch.clone(), |epoch| of_epoch(&batch, epoch));
-            self.end += values.len() as i64;
+            self.end += records.len() as i64;
             self.batches.push_back((self.end, batch));
         }
         self.end
+    }
+
+    /// Appends a batch, or a message, as a client sent it: it gets the next offset and the leader's epoch.
+    pub(super) fn append_entry(&mut self, entry: &[u8], epoch: Option<i32>) {
+        let mut bytes = entry.to_vec();
+        bytes[..SIZE.start].copy_from_slice(&self.end.to_be_bytes());
+        let is_batch = bytes[MAGIC] == 2;
+        let last = bytes.get(LAST_OFFSET_DELTA).filter(|_| is_batch).and_then(|last| last.try_into().ok());
+        self.end += i64::from(last.map_or(0, i32::from_be_bytes)) + 1;
+        let bytes = match epoch {
+            Some(epoch) if is_batch => of_epoch(&bytes, epoch),
+            _ => bytes.into(),
+        };
+        self.batches.push_back((self.end, bytes));
     }
 
     /// Flips a bit in the last byte of the batch that holds `offset`.

@@ -1,7 +1,7 @@
 //! Brokers in memory: logs, leaders, and who is up.
 //!
-//! They answer what a consumer asks (ApiVersions, Metadata, ListOffsets, Fetch, and for stored offsets
-//! FindCoordinator, OffsetCommit, OffsetFetch), in the encoding of the library `kafka-protocol`, over byte streams of
+//! They answer what a consumer asks (ApiVersions, Metadata, ListOffsets, Fetch, for stored offsets FindCoordinator,
+//! OffsetCommit, OffsetFetch, and for dead letters Produce), in the encoding of the library `kafka-protocol`, over byte streams of
 //! this process. With [`register`](MemoryBrokers::register) they show themselves
 //! and their topics in a ZooKeeper in memory, as real ones do.
 
@@ -11,10 +11,12 @@ mod coordinator;
 mod epochs;
 mod generation;
 mod log;
+mod produce;
 mod sessions;
+mod stored;
 mod znodes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +36,8 @@ pub use generation::Generation;
 use log::Log;
 pub use log::Spoilt;
 use sessions::Sessions;
+pub use stored::StoredRecord;
+use stored::{Members, Refused};
 
 /// Bytes under way between a client and a broker before its writer waits.
 const WINDOW: usize = 64 << 10;
@@ -65,12 +69,21 @@ struct State {
     lonely: Option<i32>,
     zookeeper: Option<MemoryZooKeeper>,
     connections: Vec<Connection>,
+    /// How often somebody dialled, also in vain.
+    dials: u64,
     pace: Option<Pace>,
     /// Of brokers that are not of the latest.
     generations: BTreeMap<i32, Generation>,
     watch: Option<RequestWatch>,
     sessions: Sessions,
     coordinator: Coordinator,
+    refused: Refused,
+    members: Members,
+    /// Topics to which nothing is appended, and what is answered.
+    not_written: produce::NotWritten,
+    /// By Produce requests.
+    acks_seen: BTreeSet<i16>,
+    produce_observer: Option<produce::Observer>,
     throttle_ms: i32,
     /// Fetches are answered at once.
     is_hasty: bool,
@@ -229,7 +242,13 @@ impl MemoryBrokers {
 
     /// Appends a batch to a partition that exists; gives the offset after it.
     pub fn append(&self, partition: &TopicPartition, values: &[&str]) -> i64 {
-        let end = self.with(partition, |it| it.log.append(values, it.epoch)).unwrap_or_default();
+        let records: Vec<_> = values.iter().map(|value| (None, *value)).collect();
+        self.append_keyed(partition, &records)
+    }
+
+    /// The same, with the records' keys.
+    pub fn append_keyed(&self, partition: &TopicPartition, records: &[(Option<&str>, &str)]) -> i64 {
+        let end = self.with(partition, |it| it.log.append_keyed(records, it.epoch)).unwrap_or_default();
         self.0.changed.notify_waiters();
         end
     }
@@ -301,6 +320,11 @@ impl MemoryBrokers {
         self.state().cut(|connection| connection.client == client);
     }
 
+    /// How often brokers were dialled, also in vain.
+    pub fn dials(&self) -> u64 {
+        self.state().dials
+    }
+
     fn with<T>(&self, partition: &TopicPartition, what: impl FnOnce(&mut Partition) -> T) -> Option<T> {
         let mut state = self.state();
         let topic = state.topics.get_mut(&partition.topic)?;
@@ -312,6 +336,7 @@ impl MemoryBrokers {
         let arrival = self.state().arrival();
         pause_until(arrival).await;
         let mut state = self.state();
+        state.dials += 1;
         let broker = state.up().find(|id| host == host_of(*id) && port == PORT);
         let broker = broker.ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionRefused))?;
         let (ours, theirs) = tokio::io::duplex(WINDOW);

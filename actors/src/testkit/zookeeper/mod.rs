@@ -11,6 +11,7 @@ mod session;
 mod tree;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -243,6 +244,12 @@ impl MemoryZooKeeper {
                 state.end(id);
             }
         });
+    }
+}
+
+impl fmt::Debug for MemoryZooKeeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryZooKeeper").field("sessions", &self.sessions()).finish_non_exhaustive()
     }
 }
 

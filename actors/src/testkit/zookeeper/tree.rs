@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock;
 use crate::zk_session::port::{NodeChange, Stat};
 use crate::zk_session::{ZkCall, ZkError};
 
@@ -67,7 +68,8 @@ impl Tree {
             return Err(ZkError::NoNode(call));
         }
         let zxid = self.next_zxid();
-        let stat = Stat::new(zxid, zxid, 0, owner);
+        let time = clock::millis(clock::now());
+        let stat = Stat { ctime: time, mtime: time, ..Stat::new(zxid, zxid, 0, owner) };
         self.nodes.insert(full.to_owned(), Znode { data, stat, children_zxid: zxid });
         Ok(self.with_parent(full, NodeChange::Created, zxid))
     }
@@ -79,13 +81,14 @@ impl Tree {
         version: Option<i32>,
         call: ZkCall,
     ) -> Result<(Stat, Changes), ZkError> {
-        let zxid = self.next_zxid();
+        let (zxid, time) = (self.next_zxid(), clock::millis(clock::now()));
         let node = self.nodes.get_mut(full).ok_or_else(|| ZkError::NoNode(call.clone()))?;
         if version.is_some_and(|version| version != node.stat.version) {
             return Err(ZkError::BadVersion(call));
         }
         (node.data, node.stat.mzxid) = (data, zxid);
         node.stat.version += 1;
+        node.stat.mtime = time;
         Ok((node.stat, vec![(full.to_owned(), NodeChange::Data)]))
     }
 
