@@ -25,7 +25,19 @@ pub(crate) fn tick() -> Timespec {
     clock_gettime(ClockId::MonotonicCoarse)
 }
 
-/// The time of day, in which records are stamped. While tests hold the clock, time since they began.
+/// The time of day: what people and brokers are told goes by it, and nothing that we decide. While tests hold the
+/// clock, it is in 1970.
+pub(crate) fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + since_1970()
+}
+
+/// In milliseconds since 1970, as records, nodes and status have it.
+pub(crate) fn millis(time: SystemTime) -> i64 {
+    let millis = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    i64::try_from(millis).unwrap_or(i64::MAX)
+}
+
+/// The time of day, as what has passed since 1970. While tests hold the clock, what has since they began.
 pub(crate) fn since_1970() -> Duration {
     #[cfg(feature = "testkit")]
     if let Some(time) = crate::testkit::clock::now() {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use kafka_troupe_proto::kafka::fetch::FetchRequest;
 use tokio::time::Instant;
+use tracing::{Span, field};
 
+use super::fetch_span;
 use crate::broker_connection::{BrokerConnection, ConnectOptions, ConnectionError, FetchAnswer};
 use crate::fetcher_manager::BrokerAddress;
 
@@ -18,7 +20,7 @@ pub(super) struct Fetched {
     /// What the broker was asked to wait for data.
     asked_wait: Duration,
     /// From sending to having read the response.
-    took: Duration,
+    pub(super) took: Duration,
 }
 
 impl Fetched {
@@ -46,7 +48,11 @@ pub(super) async fn dial(
     broker: BrokerAddress,
     options: ConnectOptions,
 ) -> Result<BrokerConnection, ConnectionError> {
-    let connection = BrokerConnection::connect(&broker.host, broker.port, options).await?;
+    let connection = BrokerConnection::connect(&broker.host, broker.port, options).await;
+    if let Err(error) = &connection {
+        Span::current().record("error", field::display(error));
+    }
+    let connection = connection?;
     connection.version_of::<FetchRequest>()?;
     Ok(connection)
 }
@@ -62,7 +68,9 @@ pub(super) async fn fetch(
     request: FetchRequest,
 ) -> Result<Fetched, ConnectionError> {
     let sent = Instant::now();
-    let answer = connection.fetch(&request).await?;
+    let answer = connection.fetch(&request).await;
+    fetch_span::answered(&answer);
+    let answer = answer?;
     let asked_wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
     Ok(Fetched { connection, answer, asked_wait, took: sent.elapsed() })
 }

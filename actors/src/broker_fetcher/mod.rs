@@ -31,6 +31,7 @@
 
 mod budget;
 mod fetch;
+mod fetch_span;
 mod rotation;
 mod session;
 mod stats;
@@ -44,6 +45,7 @@ use actix::prelude::*;
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::kafka::error_code::Disposition;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::broker_connection::{BrokerConnection, ConnectionError};
 use crate::fetcher_manager::{
@@ -176,7 +178,9 @@ impl BrokerFetcher {
                 self.busy = true;
                 match self.connection.take() {
                     Some(connection) => {
-                        let call = fetch(connection, self.request(wanted));
+                        let request = self.request(wanted);
+                        let span = fetch_span::fetching(&self.broker, self.index, &request);
+                        let call = fetch(connection, request).instrument(span);
                         ctx.spawn(call.into_actor(self).map(Self::answered));
                     }
                     // what to ask depends on what the broker speaks
@@ -187,7 +191,8 @@ impl BrokerFetcher {
     }
 
     fn dial(&mut self, ctx: &mut Context<Self>) {
-        let dialling = dial(self.broker.clone(), self.settings.connect.clone());
+        let span = fetch_span::dialling(&self.broker, self.index);
+        let dialling = dial(self.broker.clone(), self.settings.connect.clone()).instrument(span);
         ctx.spawn(dialling.into_actor(self).map(|dialled, act, ctx| {
             act.busy = false;
             match dialled {
@@ -267,7 +272,7 @@ impl BrokerFetcher {
             }
         };
         let harvest = self.rotation.harvest(fetched.answer.partitions, &self.settings);
-        self.stats.answered(harvest.bytes);
+        self.stats.answered(harvest.bytes, fetched.took);
         self.connection = Some(fetched.connection);
         for (stream, chunk) in harvest.chunks {
             stream.do_send(chunk);

@@ -19,7 +19,8 @@ use crate::registry::OwnedPartition;
 use crate::stream_queue::{Credit, FetchedChunk};
 
 /// How long a broker may wait for data while a partition is left out for lack of room: an idle one must not delay
-/// one that gets room again.
+/// one that gets room again. Twice as long each time that the same streams are full, for one that stays full must not
+/// make us ask for nothing.
 const SHORT_WAIT: Duration = Duration::from_millis(10);
 
 /// One partition in the rotation.
@@ -45,6 +46,24 @@ pub(super) struct Rotation {
     turns: BTreeMap<TopicPartition, Turn>,
     next_order: u64,
     budget: Arc<Budget>,
+    full: FullStreams,
+}
+
+/// Those that had no room when the last request was made.
+#[derive(Default)]
+struct FullStreams {
+    streams: Vec<Arc<Credit>>,
+    wait: Duration,
+}
+
+impl FullStreams {
+    /// How long the broker may wait now that these are full.
+    fn wait(&mut self, full: Vec<Arc<Credit>>) -> Duration {
+        let are_same = full.iter().map(Arc::as_ptr).eq(self.streams.iter().map(Arc::as_ptr));
+        self.wait = if are_same { self.wait.saturating_mul(2) } else { SHORT_WAIT };
+        self.streams = full;
+        if self.streams.is_empty() { Duration::MAX } else { self.wait }
+    }
 }
 
 impl Turn {
@@ -52,7 +71,7 @@ impl Turn {
     /// that cannot read on.
     fn has_taker(&self) -> bool {
         let partition = &self.assigned.partition;
-        !partition.is_closed() && !partition.is_held() && self.assigned.stream.connected()
+        !partition.is_closed() && !partition.is_halted() && self.assigned.stream.connected()
     }
 
     fn max_bytes(&self, settings: &FetchSettings) -> i32 {
@@ -164,10 +183,14 @@ impl Rotation {
             .values_mut()
             .filter(|turn| turn.has_taker())
             .partition(|turn| turn.assigned.partition.credit.has_room());
+        // what is not asked for does not fail either
+        full.iter().for_each(|turn| turn.assigned.partition.set_fetched_well());
         if ready.is_empty() {
             let credits = distinct(full.iter().map(|turn| &turn.assigned.partition.credit));
             return if credits.is_empty() { Plan::Rest } else { Plan::Full(credits) };
         }
+        let full = distinct(full.iter().map(|turn| &turn.assigned.partition.credit));
+        let wait_while_full = self.full.wait(full);
         let free = distinct(ready.iter().map(|turn| &turn.assigned.partition.credit));
         let most = usize::try_from(settings.response_max_bytes).unwrap_or_default();
         let asked = self.budget.ask(free, most);
@@ -176,12 +199,9 @@ impl Rotation {
         if !limits_whole {
             ready.truncate(fitting(&ready, asked.max_bytes(), settings));
         }
-        let wait = match (full.is_empty(), all.div_ceil(ready.len())) {
-            (true, 1) => settings.wait_max,
-            // one round over all takes as long as one request for all would
-            (true, rounds) => (settings.wait_max / u32::try_from(rounds).unwrap_or(u32::MAX)).max(SHORT_WAIT),
-            (false, _) => SHORT_WAIT,
-        };
+        // one round over all takes as long as one request for all would
+        let rounds = u32::try_from(all.div_ceil(ready.len())).unwrap_or(u32::MAX);
+        let round = (settings.wait_max / rounds).max(SHORT_WAIT);
         let (last, rotates) = (self.next_order, all > ready.len());
         let partitions = ready.into_iter().zip(1..).map(|(turn, place)| {
             if rotates {
@@ -191,7 +211,7 @@ impl Rotation {
         });
         let partitions: Vec<_> = partitions.collect();
         self.next_order += partitions.len() as u64;
-        Plan::Ask(Wanted { wait: wait.min(settings.wait_max), asked, partitions })
+        Plan::Ask(Wanted { wait: wait_while_full.min(round).min(settings.wait_max), asked, partitions })
     }
 
     /// Takes in a response; partitions that it leaves out have no news.
@@ -283,6 +303,7 @@ fn too_large(offset: i64, size: Option<usize>, settings: &FetchSettings) -> Stri
 
 /// Reading committed, what comes after the last stable offset is not to be had yet.
 fn note_end(partition: &OwnedPartition, fetched: &FetchedPartition, settings: &FetchSettings) {
+    partition.set_fetched_well();
     let stable = fetched.last_stable_offset.filter(|_| settings.read_committed());
     let end = stable.unwrap_or(fetched.high_watermark);
     if end >= 0 {

@@ -113,6 +113,24 @@ async fn a_full_stream_is_left_out_and_the_wait_is_short() {
 }
 
 #[actix::test]
+async fn a_stream_that_stays_full_has_the_wait_grow_until_it_had_room() {
+    let mut bench = bench();
+    let wait = |bench: &mut Bench| {
+        let (wanted, _) = asked(bench.rotation.plan(&settings(), true)).expect("a request");
+        wanted.wait.as_millis()
+    };
+    bench.credits[1].take(1_000);
+    let waits: Vec<_> = (0..6).map(|_| wait(&mut bench)).collect();
+    assert_eq!(waits, [10, 20, 40, 80, 100, 100]);
+    bench.credits[0].take(1_000);
+    assert_eq!(wait(&mut bench), 10, "others are full");
+    (0..2).for_each(|stream| bench.credits[stream].give_back(1_000));
+    assert_eq!(wait(&mut bench), 100);
+    bench.credits[1].take(1_000);
+    assert_eq!(wait(&mut bench), 10);
+}
+
+#[actix::test]
 async fn nothing_is_fetched_for_a_stream_that_has_ended() {
     let mut bench = bench();
     let stream = Sink.start();

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Counters of one fetcher, over its lives.
 #[derive(Debug, Default)]
@@ -10,6 +11,9 @@ pub struct FetcherStats {
     partitions: AtomicUsize,
     requests: AtomicU64,
     bytes: AtomicU64,
+    errors: AtomicU64,
+    /// In microseconds.
+    waited: AtomicU64,
     last_error: Mutex<Option<String>>,
 }
 
@@ -34,19 +38,31 @@ impl FetcherStats {
         self.bytes.load(Relaxed)
     }
 
+    /// Fetch requests and connections that failed.
+    pub fn errors(&self) -> u64 {
+        self.errors.load(Relaxed)
+    }
+
+    /// Time between requests and their answers, in all.
+    pub fn waited(&self) -> Duration {
+        Duration::from_micros(self.waited.load(Relaxed))
+    }
+
     /// The last failure of the connection or a request, in words.
     pub fn last_error(&self) -> Option<String> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn answered(&self, bytes: usize) {
+    pub(super) fn answered(&self, bytes: usize, took: Duration) {
         self.connected.store(true, Relaxed);
         self.requests.fetch_add(1, Relaxed);
         self.bytes.fetch_add(bytes as u64, Relaxed);
+        self.waited.fetch_add(u64::try_from(took.as_micros()).unwrap_or_default(), Relaxed);
     }
 
     /// Notes a failure; says whether it is news, and not the last one over again.
     pub(super) fn failed(&self, why: &str) -> bool {
+        self.errors.fetch_add(1, Relaxed);
         let was_connected = self.connected();
         self.disconnected();
         let last = self.last_error.lock().unwrap_or_else(PoisonError::into_inner).replace(why.to_owned());

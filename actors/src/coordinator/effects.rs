@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use actix::prelude::*;
 use futures_util::future::join_all;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::starting::Start;
 use super::{RebalanceCoordinator, snapshot};
+use crate::clock;
 use crate::fetcher_manager::{SetBrokers, StopFetching};
 use crate::offset_committer::FlushGeneration;
 use crate::rebalance_listener::{Occasion, ReleaseQuestion, ReleaseReason};
@@ -59,8 +60,7 @@ impl RebalanceCoordinator {
     }
 
     fn register(&mut self, generation: Generation, ctx: &mut Context<Self>) {
-        let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let timestamp = i64::try_from(millis).unwrap_or(i64::MAX);
+        let timestamp = clock::millis(clock::now());
         let record = Registration::new(self.parts.subscription.clone(), timestamp).to_json();
         let (znodes, id) = (self.znodes.clone(), self.parts.consumer_id.clone());
         let io = async move {
@@ -89,6 +89,7 @@ impl RebalanceCoordinator {
         );
         ctx.spawn(read.into_actor(self).map(move |read, this, ctx| {
             let outcome = read.map(|read| {
+                this.parts.brokers.set(&read.brokers);
                 this.parts.committer.do_send(SetBrokers(read.brokers.clone()));
                 this.parts.fetchers.do_send(SetBrokers(read.brokers));
                 if generation == this.machine.generation() {
@@ -146,8 +147,11 @@ impl RebalanceCoordinator {
         deadline: u64,
         ctx: &mut Context<Self>,
     ) {
-        let limit = Duration::from_millis(deadline.saturating_sub(self.now()));
-        let end = Instant::now() + limit;
+        let now = Instant::now();
+        let stopped_by = self.stopped_by.clone();
+        let end = now + Duration::from_millis(deadline.saturating_sub(self.now()));
+        let end = stopped_by.get().map_or(end, |by| by.min(end));
+        let limit = end.saturating_duration_since(now);
         let question = self.release_question(generation, &partitions);
         let owned = self.close(&partitions);
         owned.iter().for_each(|partition| self.keep_unflushed_if_gone(partition));
@@ -158,7 +162,11 @@ impl RebalanceCoordinator {
         };
         let io = async move {
             let share = question.share_of_handlers(limit);
-            join_all(owned.iter().map(|partition| drain(partition, share))).await;
+            let drained = join_all(owned.iter().map(|partition| drain(partition, share)));
+            if stopped_by.bound(drained).await.is_none() {
+                tracing::warn!(why = "the end was brought forward", "handlers cut off");
+            }
+            let end = stopped_by.get().map_or(end, |by| by.min(end));
             question.ask(&owned, why, end.saturating_duration_since(Instant::now())).await;
             let flush = FlushGeneration { partitions: registry.settle(owned), until: end };
             // a committer that is being restarted commits nothing; the records come again
@@ -169,6 +177,7 @@ impl RebalanceCoordinator {
     }
 
     fn release(&mut self, session: SessionNumber, partition: TopicPartition, ctx: &mut Context<Self>) {
+        self.parts.registry.released(&partition);
         let turn = self.turn(&partition);
         let (znodes, epoch) = (self.znodes.clone(), self.session);
         let io = async move {

@@ -15,7 +15,9 @@
 //!   `StreamQueue` (forget chunks), the application's [listener](crate::rebalance_listener).
 
 mod effects;
+mod leaving;
 mod peers;
+mod rebalance_span;
 mod recovery;
 mod remade;
 mod report;
@@ -43,7 +45,8 @@ use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::fetcher_manager::FetcherManager;
+use crate::deadline::Deadline;
+use crate::fetcher_manager::{FetcherManager, KnownBrokers};
 use crate::lease::Lease;
 use crate::offset_committer::{OffsetCommitter, PartitionsLost};
 use crate::rebalance_listener::RebalanceListener;
@@ -69,10 +72,13 @@ pub struct DescribeGroup;
 #[rtype(result = "Result<SessionNumber, String>")]
 pub struct WaitRegistered;
 
-/// Stop, flush and release everything; answered when that is done.
+/// Stop, flush and release everything; answered when that is done. A second one may bring the end forward.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Shutdown;
+pub struct Shutdown {
+    /// Handlers have at most this long to finish, and the flush as well.
+    pub drain: Duration,
+}
 
 /// Another actor of this member was restarted: what it knew must be told or read again.
 #[derive(Message)]
@@ -89,6 +95,8 @@ pub struct GroupStatus {
     pub generation: Generation,
     /// Rebalances that were carried through.
     pub rebalances: u64,
+    /// How long they took in all, with those that failed.
+    pub took: Duration,
     /// The last of them, oldest first.
     pub traces: Vec<RebalanceTrace>,
     /// Why whole ownership has been missing for too long, or a partition could not start for as long, while it is so.
@@ -121,6 +129,8 @@ pub(crate) struct CoordinatorParts {
     pub(crate) fetchers: Slot<FetcherManager>,
     /// The committer.
     pub(crate) committer: Slot<OffsetCommitter>,
+    /// Kept for those who ask brokers now and then.
+    pub(crate) brokers: Arc<KnownBrokers>,
     /// The application's listener; none when it has none.
     pub(crate) listener: Option<Arc<RebalanceListener>>,
     /// Tells the parent of a panic.
@@ -167,6 +177,8 @@ pub struct RebalanceCoordinator {
     peers: Peers,
     waiting: Vec<oneshot::Sender<Result<SessionNumber, String>>>,
     leaving: Vec<oneshot::Sender<()>>,
+    /// How long handlers have, since we are told to leave.
+    stopped_by: Deadline,
     messages: u64,
 }
 
@@ -191,10 +203,11 @@ impl RebalanceCoordinator {
             turns: BTreeMap::new(),
             operations: JoinSet::new(),
             watched: None,
-            traces: Traces::default(),
+            traces: Traces::new(&parts.config.group_id, parts.consumer_id.as_str()),
             peers: Peers::new(settings(&parts), topics::learnt_late(&parts.config)),
             waiting: Vec::new(),
             leaving: Vec::new(),
+            stopped_by: Deadline::new(),
             messages: 0,
             parts,
         }
@@ -364,23 +377,11 @@ impl Handler<DescribeGroup> for RebalanceCoordinator {
             phase: self.machine.phase(),
             generation: self.machine.generation(),
             rebalances: self.traces.settled(),
+            took: self.traces.took(),
             traces: self.traces.last(),
             failing: self.traces.failing().map(str::to_owned),
             peers: self.peers.faults().to_vec(),
             messages: self.messages,
         })
-    }
-}
-
-impl Handler<Shutdown> for RebalanceCoordinator {
-    type Result = ResponseFuture<()>;
-
-    fn handle(&mut self, _: Shutdown, ctx: &mut Self::Context) -> Self::Result {
-        self.messages += 1;
-        let (answer, done) = oneshot::channel();
-        self.leaving.push(answer);
-        self.take(Input::Shutdown, ctx);
-        // an error means that this actor is gone, and with it what it would have given up
-        Box::pin(async { done.await.unwrap_or(()) })
     }
 }

@@ -1,12 +1,16 @@
 //! Logs and traces of rebalances.
 
 use std::collections::VecDeque;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::group::{Generation, Progress};
 use kafka_troupe_proto::schemas::rebalance::v1::{Outcome, Partition, RebalanceTrace, WaitedFor};
 use tokio::time::Instant;
+use tracing::Span;
+
+use super::rebalance_span::{self, RebalanceSpan};
+use crate::clock;
 
 /// How many past rebalances are kept.
 const KEPT: usize = 32;
@@ -14,18 +18,37 @@ const KEPT: usize = 32;
 /// Past rebalances, the one under way, and what fails for too long.
 #[derive(Default)]
 pub(super) struct Traces {
+    /// Group and consumer id.
+    member: (String, String),
     past: VecDeque<RebalanceTrace>,
-    current: Option<(RebalanceTrace, Instant)>,
+    current: Option<Current>,
     settled: u64,
+    /// How long all that have ended took.
+    took: Duration,
     /// Whole ownership has been missing for too long.
     unowned: Option<String>,
     /// What is owned has not started for as long.
     unstarted: Option<String>,
 }
 
+/// A rebalance under way.
+struct Current {
+    trace: RebalanceTrace,
+    began: Instant,
+    span: RebalanceSpan,
+}
+
 impl Traces {
+    pub(super) fn new(group: &str, consumer_id: &str) -> Self {
+        Self { member: (group.to_owned(), consumer_id.to_owned()), ..Self::default() }
+    }
+
     pub(super) fn settled(&self) -> u64 {
         self.settled
+    }
+
+    pub(super) fn took(&self) -> Duration {
+        self.took
     }
 
     pub(super) fn last(&self) -> Vec<RebalanceTrace> {
@@ -46,11 +69,19 @@ impl Traces {
     }
 
     pub(super) fn note(&mut self, progress: &Progress) {
+        if let Progress::Started { generation, reasons } = progress {
+            self.begin(generation.0, reasons.iter().map(|reason| reason.as_str().to_owned()).collect());
+        }
+        let span = self.current.as_ref().map_or_else(Span::none, |current| current.span.0.clone());
+        span.in_scope(|| self.tell(progress));
+    }
+
+    /// Inside the span of what is under way.
+    fn tell(&mut self, progress: &Progress) {
         match progress {
             Progress::Started { generation, reasons } => {
-                let reasons: Vec<_> = reasons.iter().map(|reason| reason.as_str().to_owned()).collect();
+                let reasons: Vec<_> = reasons.iter().map(|reason| reason.as_str()).collect();
                 tracing::info!(%generation, why = reasons.join(","), "rebalance begins");
-                self.begin(generation.0, reasons);
             }
             Progress::Planned { generation, kept, released, claimed, moved } => {
                 tracing::info!(%generation, kept, released, claimed, moved, "rebalance planned");
@@ -88,31 +119,36 @@ impl Traces {
     /// A rebalance that was begun again before it settled goes on, with more reasons.
     fn begin(&mut self, generation: u64, reasons: Vec<String>) {
         match &mut self.current {
-            Some((trace, _)) => {
+            Some(Current { trace, span, .. }) => {
                 trace.generation = generation;
                 trace.reasons.extend(reasons);
                 trace.reasons.dedup();
+                span.begin(trace);
             }
             None => {
-                let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-                let started_ms = i64::try_from(started).unwrap_or_default();
+                let started_ms = clock::millis(clock::now());
                 let trace = RebalanceTrace { generation, started_ms, reasons, ..RebalanceTrace::default() };
-                self.current = Some((trace, Instant::now()));
+                let (group, consumer_id) = &self.member;
+                let span = rebalance_span::new(group, consumer_id, &trace);
+                self.current = Some(Current { trace, began: Instant::now(), span });
             }
         }
     }
 
     fn with(&mut self, change: impl FnOnce(&mut RebalanceTrace)) {
-        if let Some((trace, _)) = &mut self.current {
+        if let Some(Current { trace, .. }) = &mut self.current {
             change(trace);
         }
     }
 
     fn end(&mut self, outcome: Outcome, error: &str) {
-        if let Some((mut trace, began)) = self.current.take() {
-            trace.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if let Some(Current { mut trace, began, span }) = self.current.take() {
+            let took = began.elapsed();
+            self.took += took;
+            trace.duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
             trace.set_outcome(outcome);
             error.clone_into(&mut trace.error);
+            span.end(&trace);
             if self.past.len() == KEPT {
                 self.past.pop_front();
             }

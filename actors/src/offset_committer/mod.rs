@@ -19,6 +19,7 @@
 //! Its answers wait for the stores, one commit after another (`pass`, whose methods take the turn): a commit that waits
 //! for a seek (`seeking`) or a made position (`resetting`) writes what they left.
 
+mod commit_span;
 mod error;
 mod kafka_store;
 mod offsets_channel;
@@ -31,7 +32,7 @@ mod turn;
 mod zookeeper_store;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use actix::prelude::*;
 use futures_util::future::LocalBoxFuture;
@@ -145,6 +146,22 @@ pub struct CommitterStatus {
     pub messages: u64,
     /// The last failure.
     pub last_error: Option<String>,
+    /// Those whose last commit failed, also of partitions that were given up with that.
+    pub failing: Vec<FailingCommit>,
+}
+
+/// A partition whose last commit failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FailingCommit {
+    /// Which.
+    pub partition: TopicPartition,
+    /// Why: names the path or the broker.
+    pub why: String,
+    /// Since when they have failed.
+    pub since: SystemTime,
+    /// How often since.
+    pub attempts: u32,
 }
 
 /// What a committer is made of.

@@ -8,10 +8,13 @@ use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::group::commit::{self, Refusal};
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::Instant;
+use tracing::Instrument;
 
+use super::commit_span;
 use super::stores::Stores;
 use super::turn::{Inherited, Turn};
-use super::{CommitError, CommitOutcome, CommittedOffset, CommitterStatus, PartitionsLost};
+use super::{CommitError, CommitOutcome, CommittedOffset, CommitterStatus, FailingCommit, PartitionsLost};
+use crate::clock;
 use crate::coordinator::RebalanceCoordinator;
 use crate::registry::{OwnedPartition, TopicRegistry};
 use crate::supervise::Slot;
@@ -24,8 +27,8 @@ pub(super) struct Pass {
     commits: AtomicU64,
     failures: AtomicU64,
     last_error: Mutex<Option<String>>,
-    /// Why it failed last, by partition: what goes on and on is logged once.
-    logged: Mutex<BTreeMap<TopicPartition, String>>,
+    /// What fails now, by partition: what goes on and on is logged once.
+    failing: Mutex<BTreeMap<TopicPartition, FailingCommit>>,
 }
 
 impl Pass {
@@ -41,7 +44,7 @@ impl Pass {
             commits: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             last_error: Mutex::default(),
-            logged: Mutex::default(),
+            failing: Mutex::default(),
         }
     }
 
@@ -75,6 +78,7 @@ impl Pass {
             failures: self.failures.load(Relaxed),
             messages: 0,
             last_error: self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            failing: self.failing().values().cloned().collect(),
         }
     }
 
@@ -111,11 +115,19 @@ impl Pass {
 
     /// Commits these offsets.
     async fn commit(&self, offsets: Vec<(i64, Arc<OwnedPartition>)>, why: &str) -> CommitOutcome {
-        let offsets = offsets.into_iter().filter(|(offset, _)| *offset >= 0).collect();
+        let offsets: Vec<_> = offsets.into_iter().filter(|(offset, _)| *offset >= 0).collect();
+        let span = commit_span::committing(&offsets, why);
+        let outcome = self.write(offsets, why).instrument(span.clone()).await;
+        commit_span::committed(&span, &outcome);
+        outcome
+    }
+
+    async fn write(&self, offsets: Vec<(i64, Arc<OwnedPartition>)>, why: &str) -> CommitOutcome {
         let outcomes = self.stores.commit(offsets).await.into_iter().map(|(claim, outcome)| {
             let outcome = match outcome {
                 Ok(written) => {
-                    self.logged().remove(&claim.topic_partition);
+                    self.failing().remove(&claim.topic_partition);
+                    claim.set_committed_now();
                     Ok(written)
                 }
                 Err(error) => Err(self.failed(&claim.topic_partition, error, why)),
@@ -151,16 +163,31 @@ impl Pass {
         outcome
     }
 
-    fn logged(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, String>> {
-        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failing(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, FailingCommit>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a failure; says whether it is news, and not the last one over again.
+    fn is_news(&self, partition: &TopicPartition, why: &str) -> bool {
+        let mut failing = self.failing();
+        let earlier = failing.get(partition);
+        let is_news = earlier.is_none_or(|earlier| earlier.why != why);
+        let failure = FailingCommit {
+            partition: partition.clone(),
+            why: why.to_owned(),
+            since: earlier.map_or_else(clock::now, |earlier| earlier.since),
+            attempts: earlier.map_or(0, |earlier| earlier.attempts) + 1,
+        };
+        failing.insert(partition.clone(), failure);
+        is_news
     }
 
     pub(super) fn failed(&self, partition: &TopicPartition, error: CommitError, why: &str) -> CommitError {
         let text = error.to_string();
-        if self.logged().insert(partition.clone(), text.clone()).as_ref() == Some(&text) {
-            tracing::debug!(%error, why, "commit failed again");
-        } else {
+        if self.is_news(partition, &text) {
             tracing::warn!(%error, why, "commit failed");
+        } else {
+            tracing::debug!(%error, why, "commit failed again");
         }
         self.failures.fetch_add(1, Relaxed);
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);

@@ -39,6 +39,13 @@ impl Handler<CommitReset> for OffsetCommitter {
             if let Some(answer) = overtaken(partition, instead_of, topic) {
                 return answer;
             }
+            if partition.has_unhandled() {
+                return Err(not_now(partition, "what was fetched is not handled yet".to_owned()));
+            }
+            // a reader at the end of what it had would pass over what is from the new position on
+            if !partition.end_round() {
+                return Err(not_now(partition, "its stream has a hand on it".to_owned()));
+            }
             // before it is our turn: others are not to wait while a coordinator loads
             let stands = if automatic { pass.stores.standing(partition).await } else { Ok(None) };
             let stands = stands.map_err(failed)?;
@@ -75,5 +82,9 @@ fn overtaken(partition: &OwnedPartition, from: i64, topic: u64) -> Option<Result
         () if !partition.is_of_earlier_topic() => return Some(Ok(now)),
         () => format!("it has moved from {from} to {now} meanwhile, in the earlier topic"),
     };
-    Some(Err(CommitError::Store { partition: partition.topic_partition.clone(), why }))
+    Some(Err(not_now(partition, why)))
+}
+
+fn not_now(partition: &OwnedPartition, why: String) -> CommitError {
+    CommitError::Store { partition: partition.topic_partition.clone(), why }
 }

@@ -39,6 +39,8 @@ struct Told {
     late: u64,
     failed: u64,
     last_error: String,
+    /// The last question, if it was not answered in time and is not answered since.
+    failing: String,
 }
 
 /// Under which rebalance of which member something is told.
@@ -130,17 +132,21 @@ impl RebalanceListener {
     }
 
     async fn wait(
-        &self,
+        self: &Arc<Self>,
         step: &'static str,
         partitions: &[TopicPartition],
         limit: Duration,
-        answer: impl Future<Output = Result<(), MailboxError>>,
+        answer: impl Future<Output = Result<(), MailboxError>> + 'static,
     ) {
-        let answer = timeout(limit, answer).await;
+        let mut answer = Box::pin(answer);
+        let in_time = timeout(limit, answer.as_mut()).await;
         let mut told = self.told();
         told.asked += 1;
-        let why = match answer {
-            Ok(Ok(())) => return,
+        let why = match in_time {
+            Ok(Ok(())) => {
+                told.failing.clear();
+                return;
+            }
             Err(_) => {
                 told.late += 1;
                 format!("no answer within {} ms", limit.as_millis())
@@ -152,14 +158,27 @@ impl RebalanceListener {
         };
         let partitions: Vec<_> = partitions.iter().map(ToString::to_string).collect();
         let partitions = partitions.join(", ");
-        told.last_error = format!("before the {step} of {partitions}: {why}");
+        let error = format!("before the {step} of {partitions}: {why}");
+        (told.last_error, told.failing) = (error.clone(), error.clone());
         drop(told);
+        if in_time.is_err() {
+            actix::spawn(Arc::clone(self).is_late(error, answer));
+        }
         tracing::warn!(
             listener = self.name,
             partitions,
             why,
             "rebalance listener failed; the {step} goes on"
         );
+    }
+
+    /// It is failing until it answers. (It answers in order: what it was asked later is then to be waited for.)
+    async fn is_late(self: Arc<Self>, error: String, answer: impl Future<Output = Result<(), MailboxError>>) {
+        let answered = answer.await.is_ok();
+        let mut told = self.told();
+        if answered && told.failing == error {
+            told.failing.clear();
+        }
     }
 
     pub(crate) fn describe(&self) -> status::RebalanceListener {
@@ -170,6 +189,7 @@ impl RebalanceListener {
             late: told.late,
             failed: told.failed,
             last_error: told.last_error.clone(),
+            failing: told.failing.clone(),
         }
     }
 }

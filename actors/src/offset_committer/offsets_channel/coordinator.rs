@@ -4,8 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kafka_troupe_proto::config::ServerAddress;
-use kafka_troupe_proto::kafka::error_code::{Disposition, ErrorCode};
-use kafka_troupe_proto::kafka::find_coordinator::FindCoordinatorRequest;
+use kafka_troupe_proto::kafka::error_code::Disposition;
 use kafka_troupe_proto::kafka::frame::Request;
 use tokio::time::{Instant, timeout};
 
@@ -13,7 +12,7 @@ use super::ChannelSettings;
 use super::jobs::{Again, Failure};
 use super::requests::hint;
 use crate::broker_connection::{BrokerConnection, ConnectionError, ConnectionProblem};
-use crate::fetcher_manager::BrokerAddress;
+use crate::fetcher_manager::{BrokerAddress, find_coordinator};
 
 /// How long a broker may take to say who the coordinator is, as with the old consumer; then the next is asked.
 const LOOK_UP: Duration = Duration::from_secs(3);
@@ -118,7 +117,8 @@ impl Coordinator {
             let broker = self.brokers[index].clone();
             // also when we are cut off: who is silent is asked last the next time
             self.next = (index + 1) % count;
-            match timeout(patience, self.ask(&broker)).await {
+            let asking = find_coordinator(&broker, &self.settings.group, self.settings.connect.clone());
+            match timeout(patience, asking).await {
                 Ok(Ok((connection, found))) => {
                     self.next = index;
                     self.named = Some(ServerAddress::new(&found.host, found.port).to_string());
@@ -145,23 +145,6 @@ impl Coordinator {
             0 => Err(Failure::later("no broker is known yet".to_owned())),
             _ => Err(Failure::later(refusals.join("; "))),
         }
-    }
-
-    async fn ask(
-        &self,
-        broker: &BrokerAddress,
-    ) -> Result<(BrokerConnection, BrokerAddress), ConnectionError> {
-        let options = self.settings.connect.clone();
-        let mut connection = BrokerConnection::connect(&broker.host, broker.port, options).await?;
-        let request = FindCoordinatorRequest { group: Arc::clone(&self.settings.group) };
-        let found = connection.call(&request).await?;
-        let refused = |error: ErrorCode| {
-            let problem = ConnectionProblem::Refused { api: FindCoordinatorRequest::API, error };
-            ConnectionError::new(connection.address(), problem)
-        };
-        found.error.ok().map_err(refused)?;
-        let port = u16::try_from(found.port).map_err(|_| refused(ErrorCode::CoordinatorNotAvailable))?;
-        Ok((connection, BrokerAddress { id: found.id, host: found.host.to_string(), port }))
     }
 
     /// The one that was asked may be it.
