@@ -6,11 +6,12 @@
 //! the killed member had not committed, no partition had two owners at once, and all is committed to the end.
 //!
 //! - `scenario`: what happens, in order; `producing`, `member`: who acts in it.
-//! - `board`, `live`: what is seen meanwhile.
+//! - `board`, `live`, `dashboard`: what is seen meanwhile.
 //! - `handled_log`, `group_nodes`, `audit`, `report`: what is found afterwards.
 
 mod audit;
 mod board;
+mod dashboard;
 mod group_nodes;
 mod handled_log;
 mod live;
@@ -99,7 +100,7 @@ async fn run(cluster: &Cluster, folder: &Path, records: u64, keep: bool) -> Resu
     }
     io::stdout().write_all(text.as_bytes())?;
     if keep {
-        io::stdout().write_all(how_to_look(cluster, folder, &report).as_bytes())?;
+        io::stdout().write_all(how_to_look(cluster, folder, &report, scenario.dashboard()).as_bytes())?;
         scenario.keep().await?;
     }
     scenario.end().await?;
@@ -107,7 +108,7 @@ async fn run(cluster: &Cluster, folder: &Path, records: u64, keep: bool) -> Resu
 }
 
 /// What one can do with a demo that stays up.
-fn how_to_look(cluster: &Cluster, folder: &Path, report: &Report) -> String {
+fn how_to_look(cluster: &Cluster, folder: &Path, report: &Report, dashboard: &str) -> String {
     let (zookeeper, folder) = (cluster.zookeeper_connect(), folder.display());
     let c = report.members.iter().find(|member| member.name == "c").map_or(0, |member| member.pid);
     let jars = cache_root().join(KafkaVersion::V3_9_1.to_string());
@@ -116,6 +117,7 @@ fn how_to_look(cluster: &Cluster, folder: &Path, report: &Report) -> String {
     format!(
         "
 all stays up until Ctrl-C:
+  the dashboard       {dashboard}
   the group's nodes   {shell} ls -R /consumers/{GROUP}
   an owner            {shell} get /consumers/{GROUP}/owners/{TOPIC}/0
   an offset           {shell} get /consumers/{GROUP}/offsets/{TOPIC}/0

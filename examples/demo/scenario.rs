@@ -11,6 +11,7 @@ use troupe_cluster::Cluster;
 
 use crate::audit::{Audit, Kill, TakenOver};
 use crate::board::{Board, State};
+use crate::dashboard;
 use crate::group_nodes::GroupNodes;
 use crate::handled_log::{self, now_micros};
 use crate::live::Live;
@@ -38,6 +39,8 @@ pub struct Scenario<'a> {
     nodes: GroupNodes,
     a: ConsumerHandle,
     producing: Producing,
+    /// Its address.
+    dashboard: String,
     /// Those that run; none of them may end by itself.
     processes: Vec<MemberProcess>,
 }
@@ -53,8 +56,11 @@ impl<'a> Scenario<'a> {
         board.add("a", std::process::id());
         let a = member::join(&arguments(cluster, folder, "a")).await?;
         actix::spawn(member::watch(a.clone(), "a".to_owned(), Arc::clone(&board)));
+        let dashboard = dashboard::serve(a.clone())?;
+        live.say(&format!("the dashboard is at {dashboard}"));
         let producing = Producing::start(cluster.client(), records);
-        Ok(Self { cluster, folder, records, board, live, nodes, a, producing, processes: Vec::new() })
+        let processes = Vec::new();
+        Ok(Self { cluster, folder, records, board, live, nodes, a, producing, dashboard, processes })
     }
 
     /// All of it, up to the report.
@@ -83,6 +89,11 @@ impl<'a> Scenario<'a> {
         }
         let audit = Audit::of(&logs, self.records, &kill);
         Ok(Report { records: self.records, audit, kill, commits, members: self.board.members() })
+    }
+
+    /// The address of the dashboard.
+    pub fn dashboard(&self) -> &str {
+        &self.dashboard
     }
 
     /// Stays until Ctrl-C.
