@@ -1,13 +1,13 @@
 //! One error for all of the crate.
 
 use std::{
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 /// What went wrong with a server, its jars or a request to it.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
     /// A file, process or socket operation failed.
@@ -61,6 +61,13 @@ pub enum ClusterError {
     /// A caller's argument cannot be served.
     #[error("{0}")]
     Invalid(String),
+}
+
+/// As for people: it is what `main` of an example ends with, which shows an error so.
+impl fmt::Debug for ClusterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl ClusterError {

@@ -1,11 +1,10 @@
 //! The jars of a release, fetched once by Maven into a cache under the target folder.
 
+use crate::debian::{debian_program, queue, run, tell};
 use crate::{ClusterError, KafkaVersion, version::Release};
-use rustix::fs::{FlockOperation, flock};
 use std::{
     env,
     fs::{self, File},
-    io::{self, Write},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -30,13 +29,12 @@ pub(crate) fn jars(version: KafkaVersion) -> Result<PathBuf, ClusterError> {
     let pom = pom(&version.release());
     // a row of the table that has changed since is fetched anew
     let complete = || fs::read_to_string(folder.join("pom.xml")).is_ok_and(|fetched| fetched == pom);
-    if complete() && on_path("java") {
+    debian_program("java", JDK)?;
+    if complete() {
         return Ok(folder);
     }
+    debian_program("mvn", "maven")?;
     let _lock = lock(&root)?;
-    if !on_path("java") {
-        install(JDK)?;
-    }
     if !complete() {
         tell(&format!("fetching Kafka {version} and what it needs by Maven into {}", folder.display()));
         fetch(&pom, &folder)?;
@@ -46,29 +44,18 @@ pub(crate) fn jars(version: KafkaVersion) -> Result<PathBuf, ClusterError> {
 
 /// Makes sure that `java` can run a source file; the JRE alone cannot.
 pub(crate) fn ensure_compiler() -> Result<(), ClusterError> {
-    if on_path("javac") {
-        return Ok(());
-    }
-    let _lock = lock(&cache_root())?;
-    if on_path("javac") { Ok(()) } else { install(JDK) }
+    debian_program("javac", JDK)
 }
 
-/// Lets parallel test binaries queue; the lock goes with the file handle.
+/// Lets parallel test binaries queue.
 fn lock(root: &Path) -> Result<File, ClusterError> {
     fs::create_dir_all(root).map_err(ClusterError::io(format!("create {}", root.display())))?;
-    let lock = root.join("lock");
-    let lock = File::create(&lock).map_err(ClusterError::io(format!("create {}", lock.display())))?;
-    flock(&lock, FlockOperation::LockExclusive)
-        .map_err(|e| ClusterError::io("lock the jar cache")(e.into()))?;
-    Ok(lock)
+    queue(root)
 }
 
 /// Lets Maven copy the release and all it depends on, then renames the result into place, so that a folder that
 /// exists is complete.
 fn fetch(pom: &str, folder: &Path) -> Result<(), ClusterError> {
-    if !on_path("mvn") {
-        install("maven")?;
-    }
     let mut work = folder.as_os_str().to_owned();
     work.push(".fetching");
     let work = PathBuf::from(work);
@@ -105,41 +92,4 @@ fn pom(release: &Release) -> String {
          <groupId>troupe</groupId><artifactId>cluster-jars</artifactId><version>1</version>\
          <packaging>pom</packaging><dependencies>{dependencies}</dependencies></project>\n"
     )
-}
-
-/// Whether a program is on the `PATH`.
-fn on_path(program: &str) -> bool {
-    env::var_os("PATH")
-        .is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
-}
-
-/// Installs a Debian package as root; anyone else is told to.
-fn install(package: &str) -> Result<(), ClusterError> {
-    if !rustix::process::geteuid().is_root() || !on_path("apt-get") {
-        let what =
-            format!("the test cluster needs Java and Maven: install {package} (Java 17 is known to work)");
-        return Err(ClusterError::Fetch { what });
-    }
-    tell(&format!("installing {package} by apt-get"));
-    run(Command::new("apt-get").args(["update", "-q"]))?;
-    let mut apt = Command::new("apt-get");
-    apt.args(["install", "-q", "-y", "--no-install-recommends", package]);
-    run(apt.env("DEBIAN_FRONTEND", "noninteractive"))
-}
-
-/// Says on standard error why it takes long; not by `eprintln!`, which the test harness holds back.
-fn tell(what: &str) {
-    // a closed standard error is no reason to stop
-    let _ = writeln!(io::stderr(), "cluster: {what}");
-}
-
-/// Runs a command to its end; its output is kept for the error.
-fn run(command: &mut Command) -> Result<(), ClusterError> {
-    let output = command.output().map_err(ClusterError::io(format!("run {command:?}")))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = [output.stdout, output.stderr].concat();
-    let what = format!("{command:?} failed ({}):\n{}", output.status, String::from_utf8_lossy(&said));
-    Err(ClusterError::Fetch { what })
 }

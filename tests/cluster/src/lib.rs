@@ -18,12 +18,14 @@
 //! # Map
 //! - `version`: the table of server generations; [`KafkaVersion`] and [`ZooKeeperVersion`].
 //! - `jars`: fetches a generation's jars once, into a cache under the target folder.
+//! - `debian`: programs that are installed where they are missing.
 //! - `keeper`: one process and the shell that ends it when we end, however we end.
-//! - [`ZooKeeper`], [`Broker`], [`JavaChild`]: what runs in a keeper.
+//! - [`ZooKeeper`], [`Broker`], [`JavaChild`], [`Program`]: what runs in a keeper.
 //! - [`Ensemble`]: one ZooKeeper, or several with a leader, and the links between them.
 //! - [`Proxy`]: a network between a client and a server that fails on purpose.
 //! - `golden/regenerate` (a script): asks the real assignors of three generations, for proto's tests of ours.
 //! - `wire`, `batch`, [`Client`]: the few Kafka requests that tests need: topics, produce, end offsets.
+//! - [`running`]: the cluster that `cargo cluster up` has started, or another, for examples.
 //! - [`TransactionLog`]: what a ZooKeeper server has written, read from its files.
 //! - `groups`, [`StoredOffset`]: what brokers store of consumer groups, and what their topic remembers.
 //! - `generation`: at which versions of them; `admin`, `znodes`: topics of brokers that have no requests for them.
@@ -53,6 +55,7 @@ mod broker;
 mod client;
 mod cluster;
 mod connection;
+mod debian;
 mod ensemble;
 mod error;
 mod generation;
@@ -65,8 +68,10 @@ mod metadata;
 mod poll;
 mod port;
 mod produce;
+mod program;
 mod properties;
 mod proxy;
+mod running;
 mod scratch;
 mod segment;
 mod server;
@@ -80,6 +85,7 @@ mod zookeeper;
 pub use broker::Broker;
 pub use client::Client;
 pub use cluster::{Cluster, ClusterBuilder};
+pub use debian::debian_program;
 pub use ensemble::Ensemble;
 pub use error::ClusterError;
 pub use jars::cache_root;
@@ -88,7 +94,9 @@ pub use java_clients::{JavaMember, JavaProducer, JavaRecord};
 pub use metadata::PartitionMetadata;
 pub use port::free_port;
 pub use produce::ProduceRecord;
+pub use program::Program;
 pub use proxy::Proxy;
+pub use running::{Running, argument, running};
 pub use segment::entries;
 pub use stored_offsets::StoredOffset;
 pub use transaction_log::{Change, Transaction, TransactionLog};

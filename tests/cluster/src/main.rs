@@ -1,9 +1,8 @@
 //! `cargo cluster`: real servers from the command line.
 
-mod running;
+mod serving;
 
 use clap::{Parser, Subcommand};
-use running::Running;
 use std::{
     error::Error,
     io::{self, Write},
@@ -11,7 +10,7 @@ use std::{
     process::ExitCode,
     time::Instant,
 };
-use troupe_cluster::{Client, Cluster, KafkaVersion, ProduceRecord, cache_root};
+use troupe_cluster::{Client, Cluster, KafkaVersion, ProduceRecord, Running, cache_root};
 
 /// Real ZooKeeper and Kafka servers on free ports of 127.0.0.1.
 #[derive(Parser)]
@@ -101,14 +100,14 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result {
     let state = arguments.state.unwrap_or_else(|| cache_root().join("running"));
-    let order = |order: &str, server: &str| Running::find(&state)?.order(&format!("{order} {server}"));
+    let order = |order: &str, server: &str| Ok(Running::find(&state)?.order(&format!("{order} {server}"))?);
     match arguments.command {
         Command::Up { kafka, brokers, zookeepers, chroot } => {
             if Running::find(&state).is_ok() {
                 return Err(format!("a cluster is running already, see {}", state.display()).into());
             }
             let cluster = Cluster::builder().kafka(kafka).brokers(brokers).zookeepers(zookeepers);
-            running::serve(cluster.chroot(chroot).start()?, &state)
+            serving::serve(cluster.chroot(chroot).start()?, &state)
         }
         Command::Topic { name, partitions, replication } => {
             topic(&Running::find(&state)?.client()?, &name, partitions, replication)
@@ -120,7 +119,7 @@ fn run(arguments: Arguments) -> Result {
         Command::Pause { server } => order("pause", &server),
         Command::Resume { server } => order("resume", &server),
         Command::Restart { server } => order("restart", &server),
-        Command::Down => Running::find(&state)?.order("down"),
+        Command::Down => Ok(Running::find(&state)?.order("down")?),
     }
 }
 

@@ -44,6 +44,18 @@ impl ProduceRecord {
     }
 }
 
+impl From<String> for ProduceRecord {
+    fn from(value: String) -> Self {
+        Self::value(value)
+    }
+}
+
+impl From<&str> for ProduceRecord {
+    fn from(value: &str) -> Self {
+        Self::value(value)
+    }
+}
+
 /// A full batch on its way to a sender.
 type Job = (i32, Batch);
 

@@ -2,6 +2,7 @@
 
 use crate::wire::{Reader, Writer};
 use std::{
+    collections::BTreeMap,
     io::{self, Read, Write},
     net::TcpStream,
     time::Duration,
@@ -90,18 +91,64 @@ impl Znodes {
 
     /// Ids of the brokers that are registered, in order.
     pub(crate) fn brokers(&mut self) -> io::Result<Vec<i32>> {
-        let mut body = self.request(GET_CHILDREN, "/brokers/ids");
+        self.numbers_below("/brokers/ids")
+    }
+
+    /// The offsets that a group has stored for a topic, by partition.
+    pub(crate) fn offsets(&mut self, group: &str, topic: &str) -> io::Result<BTreeMap<i32, i64>> {
+        let folder = format!("/consumers/{group}/offsets/{topic}");
+        let mut offsets = BTreeMap::new();
+        for partition in self.numbers_below(&folder)? {
+            if let Some(text) = self.text(&format!("{folder}/{partition}"))? {
+                offsets.insert(partition, text.parse().map_err(io::Error::other)?);
+            }
+        }
+        Ok(offsets)
+    }
+
+    /// Names of a node's children, which are numbers, in order; none if it is not there.
+    fn numbers_below(&mut self, path: &str) -> io::Result<Vec<i32>> {
+        let mut body = self.request(GET_CHILDREN, path);
         body.i8(0); // no watch
         let (code, children) = self.call(&body)?;
         if code == NO_NODE {
             return Ok(Vec::new());
         }
-        let mut ids = Reader(&children).vec(|child| {
+        let mut numbers = Reader(&children).vec(|child| {
             let name = child.bytes()?;
             String::from_utf8_lossy(name).parse().map_err(io::Error::other)
         })?;
-        ids.sort_unstable();
-        Ok(ids)
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// What a node holds, if it is there.
+    fn text(&mut self, path: &str) -> io::Result<Option<String>> {
+        let mut body = self.request(GET_DATA, path);
+        body.i8(0); // no watch
+        let (code, data) = self.call(&body)?;
+        if code == NO_NODE {
+            return Ok(None);
+        }
+        Ok(Some(String::from_utf8_lossy(Reader(&data).bytes()?).into_owned()))
+    }
+
+    /// `host:port` of the brokers that are registered.
+    pub(crate) fn broker_addresses(&mut self) -> io::Result<Vec<String>> {
+        self.brokers()?.into_iter().map(|id| self.address(id)).collect()
+    }
+
+    fn address(&mut self, broker: i32) -> io::Result<String> {
+        let text = self.text(&format!("/brokers/ids/{broker}"))?.unwrap_or_default();
+        // what is after `"endpoints"` has colons and quotes of its own
+        let value = |key: &str| {
+            let (_, after) = text.split_once(&format!("\"{key}\":"))?;
+            Some(after.split([',', '}']).next()?.trim().trim_matches('"').to_owned())
+        };
+        match (value("host"), value("port")) {
+            (Some(host), Some(port)) => Ok(format!("{host}:{port}")),
+            _ => Err(io::Error::other(format!("broker {broker} has registered {text}"))),
+        }
     }
 
     fn request(&self, operation: i32, path: &str) -> Writer {
