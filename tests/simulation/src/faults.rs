@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::chance::Chance;
+use crate::handling;
+use crate::letters;
 use crate::offsets_faults;
 use crate::plan::Plan;
 use crate::world::{State, World};
@@ -52,19 +54,23 @@ const TROUBLE: [Fault; 20] = [
 
 /// What happens in one run: all of it, or only some, which then meets more often.
 pub fn draw(chance: &Chance, plan: &Plan) -> Vec<Fault> {
-    let of_offsets = offsets_faults::draw(chance, plan);
+    let mut others = offsets_faults::draw(chance, plan);
+    others.extend(letters::faults(plan));
+    if plan.pauses {
+        others.push(handling::pause);
+    }
     if plan.calm {
-        return [&CALM[..], &of_offsets].concat();
+        return [&CALM[..], &others].concat();
     }
     let mut faults = TROUBLE.to_vec();
     if chance.once_in(4) {
-        faults.extend(of_offsets);
+        faults.extend(others);
         return faults;
     }
     chance.draw(|rng| rng.shuffle(&mut faults));
     faults.truncate(chance.draw(|rng| rng.usize(2..=8)));
     faults.push(join);
-    faults.extend(of_offsets);
+    faults.extend(others);
     faults
 }
 
@@ -85,6 +91,7 @@ pub fn heal(world: &Rc<World>) {
     }
     world.brokers.elect();
     world.brokers.heal_offsets();
+    letters::heal(&world.brokers);
     for id in 1..=world.zookeeper.sessions().last().copied().unwrap_or_default() {
         world.zookeeper.reconnect(id);
         world.zookeeper.catch_up(id);
@@ -244,7 +251,7 @@ fn cut_connections(world: &Rc<World>) {
 }
 
 fn add_partitions(world: &Rc<World>) {
-    let topics: Vec<_> = world.brokers.topics().into_iter().collect();
+    let topics: Vec<_> = world.topics().into_iter().collect();
     if let Some((topic, partitions)) = world.chance.one_of(&topics).filter(|(_, count)| *count < 10) {
         let more = world.chance.draw(|rng| rng.usize(1..=2));
         world.tell(format_args!("{topic} gets {more} partitions"));
@@ -254,8 +261,8 @@ fn add_partitions(world: &Rc<World>) {
 }
 
 fn create_topic(world: &Rc<World>) {
-    if world.brokers.topics().len() < 4 {
-        let topic = format!("topic-{}", world.brokers.topics().len());
+    if world.topics().len() < 4 {
+        let topic = format!("topic-{}", world.topics().len());
         world.tell(format_args!("{topic} is created"));
         world.history.count("topics created");
         world.brokers.create_topic(&topic, 2);

@@ -15,10 +15,12 @@ use std::time::Duration;
 
 use kafka_troupe_actors::testkit::{MemoryBrokers, MemoryZooKeeper, OffsetStored, Znode};
 use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::group::InFlight;
 use kafka_troupe_proto::zk::paths::GroupPaths;
 
 use tokio::time::Instant;
 
+use crate::offsets_faults::LATEST;
 use crate::storage::Storage;
 use crate::trace::Trace;
 
@@ -58,10 +60,14 @@ struct Past {
     kafka_floor: i64,
     /// Who got a record of it last.
     last: String,
-    /// It has been committed or handed over.
-    begun: bool,
+    /// When it was first committed or handed over.
+    begun: Option<Instant>,
     /// Somebody deleted its owner node, whosever it was: until then its owner may not know.
     robbed_until: Option<Instant>,
+    /// What was ever handed over, of what is not handled.
+    given: BTreeSet<i64>,
+    /// Of what was produced.
+    keys: BTreeMap<i64, Option<&'static str>>,
 }
 
 /// Who is handed a record.
@@ -70,9 +76,28 @@ pub struct Taker<'a> {
     pub member: &'a str,
     pub process: &'a str,
     pub storage: Storage,
+    pub in_flight: InFlight,
 }
 
 impl Past {
+    fn is_done(&self, offset: i64) -> bool {
+        offset < self.handled || self.ahead.contains(&offset)
+    }
+
+    /// What may not be handed over before these, all of which are before it: without a window any that is not done,
+    /// with one any that was not handed over, by key any of its key that is not done.
+    fn first_before(&self, offset: i64, from: i64, in_flight: InFlight) -> Option<i64> {
+        let key = self.keys.get(&offset).copied().flatten();
+        let is_early = |at: &i64| match () {
+            () if in_flight.is_one() => !self.is_done(*at),
+            () if in_flight.is_by_key() => {
+                key.is_some() && self.keys.get(at).copied().flatten() == key && !self.is_done(*at)
+            }
+            () => !self.is_done(*at) && !self.given.contains(at),
+        };
+        (from..offset).find(is_early)
+    }
+
     /// The least that whoever reads these stores may go on from.
     fn floor(&self, storage: Storage) -> i64 {
         match storage {
@@ -80,6 +105,16 @@ impl Past {
             Storage::Both => self.committed.max(self.kafka_floor),
             Storage::Kafka => self.kafka_floor,
         }
+    }
+
+    fn begin(&mut self) {
+        self.begun.get_or_insert_with(Instant::now);
+    }
+
+    /// Whether a position that is stored now may stand for the end of the log, where nothing was known: also one that
+    /// was sent before anybody else began, and is carried out late, for Kafka's store is unfenced.
+    fn is_first_position(&self, late: bool) -> bool {
+        self.begun.is_none_or(|begun| late && begun.elapsed() <= LATEST)
     }
 
     fn is_robbed(&self) -> bool {
@@ -93,6 +128,8 @@ impl Past {
         while self.ahead.remove(&self.handled) {
             self.handled += 1;
         }
+        self.given = self.given.split_off(&self.handled);
+        self.keys = self.keys.split_off(&self.handled);
     }
 }
 
@@ -185,7 +222,7 @@ impl History {
     /// A record is handed to a handler of `member`. INV-1: its node is there and the process's. INV-6: nothing before it
     /// was passed over.
     pub fn handed_over(&self, taker: Taker<'_>, partition: &TopicPartition, offset: i64) {
-        let Taker { member, process, storage } = taker;
+        let Taker { member, process, storage, in_flight } = taker;
         self.trace.tell(format_args!("{member} gets {partition}@{offset}"));
         let past = self.inner().partitions.get(partition).map(|past| (past.is_robbed(), past.floor(storage)));
         let (is_robbed, floor) = past.unwrap_or_default();
@@ -195,9 +232,11 @@ impl History {
             self.violated(format!("INV-1: {member} got {partition}@{offset}, whose owner is {owner:?}"));
         }
         let handled = self.handled(partition);
-        if offset > handled {
+        let early = |past: &Past| past.first_before(offset, handled, in_flight);
+        let early = self.inner().partitions.get(partition).map_or(Some(handled), early);
+        if let Some(early) = early.filter(|early| *early < offset) {
             self.violated(format!(
-                "INV-6: {member} got {partition}@{offset}, but only {handled} were handled"
+                "INV-6: {member} got {partition}@{offset} before {early}, with {in_flight:?}; {handled} were handled"
             ));
         }
         if offset < floor && !is_robbed {
@@ -205,7 +244,8 @@ impl History {
         }
         let mut inner = self.inner();
         let past = inner.partitions.entry(partition.clone()).or_default();
-        past.begun = true;
+        past.begin();
+        past.given.insert(offset);
         let again = offset < past.handled || past.ahead.contains(&offset);
         let moved = !past.last.is_empty() && past.last != member;
         past.last = member.to_owned();
@@ -214,9 +254,40 @@ impl History {
         }
     }
 
+    /// Records with these keys were produced, the last of them before `end`.
+    pub fn produced(
+        &self,
+        partition: &TopicPartition,
+        end: i64,
+        keys: impl ExactSizeIterator<Item = Option<&'static str>>,
+    ) {
+        let first = end - keys.len() as i64;
+        let mut inner = self.inner();
+        let past = inner.partitions.entry(partition.clone()).or_default();
+        past.keys.extend((first..).zip(keys));
+    }
+
     /// Its handler is done with it.
     pub fn done(&self, member: &str, partition: &TopicPartition, offset: i64) {
         self.trace.tell(format_args!("{member} did {partition}@{offset}"));
+        self.finished(partition, offset);
+    }
+
+    /// It was given up, and stands among the dead letters: as good as handled.
+    pub fn buried(&self, partition: &TopicPartition, offset: i64) {
+        self.trace.tell(format_args!("{partition}@{offset} stands among the dead letters"));
+        let inner = self.inner();
+        let past = inner.partitions.get(partition);
+        let was_given = past.is_some_and(|past| past.given.contains(&offset) || past.is_done(offset));
+        drop(inner);
+        if !was_given {
+            self.violated(format!("a dead letter of {partition}@{offset}, which nobody was handed"));
+        }
+        self.count("dead letters");
+        self.finished(partition, offset);
+    }
+
+    fn finished(&self, partition: &TopicPartition, offset: i64) {
         let start = self.log_start(partition);
         self.inner().partitions.entry(partition.clone()).or_default().handled(offset, start);
     }
@@ -248,7 +319,7 @@ impl History {
     fn stored(&self, partition: &TopicPartition, offset: i64) {
         self.trace.tell(format_args!("{partition} committed at {offset}"));
         let before = self.committed(partition);
-        self.judge(partition, offset, before);
+        self.judge(partition, offset, before, false);
         let mut inner = self.inner();
         inner.partitions.entry(partition.clone()).or_default().committed = offset;
         *inner.counts.entry("commits").or_default() += 1;
@@ -260,7 +331,7 @@ impl History {
         let past = self.inner().partitions.get(partition).map(|past| (past.is_robbed(), past.kafka_floor));
         let (is_robbed, floor) = past.unwrap_or_default();
         let is_unfenced = *late || is_robbed;
-        self.judge(partition, offset, if is_unfenced { 0 } else { floor });
+        self.judge(partition, offset, if is_unfenced { 0 } else { floor }, *late);
         if is_unfenced && offset < floor {
             self.count("unfenced commits that went back");
         }
@@ -271,12 +342,12 @@ impl History {
     }
 
     /// INV-4: what is stored is handled, and not less than that.
-    fn judge(&self, partition: &TopicPartition, offset: i64, least: i64) {
+    fn judge(&self, partition: &TopicPartition, offset: i64, least: i64, late: bool) {
         if self.largest {
             let mut inner = self.inner();
             let past = inner.partitions.entry(partition.clone()).or_default();
-            if !past.begun {
-                past.handled = offset;
+            if past.is_first_position(late) {
+                past.handled = past.handled.max(offset);
             }
         }
         let handled = self.handled(partition);
@@ -288,7 +359,7 @@ impl History {
         if offset < least {
             self.violated(format!("INV-4: {partition} committed at {offset} after {least}"));
         }
-        self.inner().partitions.entry(partition.clone()).or_default().begun = true;
+        self.inner().partitions.entry(partition.clone()).or_default().begin();
     }
 }
 

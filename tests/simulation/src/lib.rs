@@ -8,6 +8,7 @@
 //! - `world`: the ensemble, the cluster and the members; how members come and go.
 //! - `worker`: the handler actors of the members.
 //! - `faults`: what goes wrong.
+//! - `letters`: dead letters, and what goes wrong with them.
 //! - `offsets_faults`: what goes wrong with offsets in Kafka.
 //! - `history`: what happened, and the rules it is held against while it happens.
 //! - `verdict`: what must hold when the faults are over.
@@ -17,7 +18,9 @@
 
 mod chance;
 mod faults;
+mod handling;
 mod history;
+mod letters;
 mod offsets_faults;
 mod plan;
 mod run;

@@ -25,6 +25,9 @@ const TROUBLE: [Fault; 8] = [
     refuse_fetch,
 ];
 
+/// A commit is carried out so long after it was sent, at most.
+pub const LATEST: Duration = Duration::from_secs(20);
+
 /// Codes that pass: a topic that the coordinator has not heard of, the coordinator's own troubles, a time-out.
 const PASSING: [i16; 6] = [-1, 3, 7, 14, 15, 16];
 /// An acl is missing.
@@ -83,7 +86,11 @@ fn leave_unanswered(world: &Rc<World>) {
 }
 
 fn commit_late(world: &Rc<World>) {
-    spoil(world, "late commits", OffsetsFault::CommitLate(world.chance.millis(10, 20_000)));
+    spoil(
+        world,
+        "late commits",
+        OffsetsFault::CommitLate(world.chance.millis(10, LATEST.as_millis() as u64)),
+    );
 }
 
 fn refuse_commit(world: &Rc<World>) {

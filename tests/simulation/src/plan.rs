@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use kafka_troupe_proto::group::InFlight;
+
 use crate::chance::Chance;
+use crate::handling::{self, GivingUp};
 use crate::storage::{self, Storage};
 
 /// The shape of a run.
@@ -46,12 +49,21 @@ pub struct Plan {
     pub channel_timeout: u64,
     /// `num.consumer.fetchers`.
     pub fetchers: u32,
+    /// How many records of a stream are with its handler at once.
+    pub in_flight: InFlight,
+    /// What becomes of records that a handler fails on.
+    pub giving_up: GivingUp,
+    /// Members pause topics.
+    pub pauses: bool,
 }
 
 impl Plan {
     /// Drawn from the seed.
     pub fn new(seed: u64) -> Self {
         let chance = Chance::new(seed, 0);
+        // of its own, so that it changes nothing else
+        let how = Chance::new(seed, 4);
+        let buries = Chance::new(seed, 6).once_in(4);
         let largest = chance.once_in(4);
         let members = chance.draw(|rng| rng.usize(1..=3));
         let partitions = |most: usize| chance.draw(|rng| rng.usize(1..=most));
@@ -76,6 +88,14 @@ impl Plan {
             channel_backoff: chance.draw(|rng| rng.u64(50..=1_000)),
             channel_timeout: chance.draw(|rng| rng.u64(500..=10_000)),
             fetchers: chance.one_of(&[1, 3, 1]).unwrap_or(1),
+            in_flight: handling::draw_in_flight(&how),
+            giving_up: Some(handling::draw_giving_up(&how)).filter(|_| !buries).unwrap_or(GivingUp::Buries),
+            pauses: how.once_in(3),
         }
+    }
+
+    /// Whether what is given up is written to a dead-letter topic.
+    pub fn writes_letters(&self) -> bool {
+        self.giving_up == GivingUp::Buries
     }
 }

@@ -8,8 +8,10 @@ use actix::prelude::*;
 use futures_util::StreamExt as _;
 use kafka_troupe_actors::{HandlerResult, KafkaStream, Record};
 use kafka_troupe_proto::TopicPartition;
+use kafka_troupe_proto::group::InFlight;
 
 use crate::chance::Chance;
+use crate::handling::GivingUp;
 use crate::history::{History, Taker};
 use crate::storage::Storage;
 
@@ -31,6 +33,8 @@ pub struct Bench {
     pub steady: Arc<AtomicBool>,
     /// Handlers take long at times.
     pub slow: bool,
+    pub in_flight: InFlight,
+    pub giving_up: GivingUp,
 }
 
 /// What a handler does with a record.
@@ -57,11 +61,19 @@ impl Bench {
         }
     }
 
-    fn take(&self, record: &Record) -> TopicPartition {
+    fn take(&self, record: &Record, in_flight: InFlight) -> TopicPartition {
         let partition = TopicPartition::new(record.topic(), record.partition());
-        let taker = Taker { member: &self.member, process: &self.process, storage: self.storage };
+        let taker = Taker { member: &self.member, process: &self.process, storage: self.storage, in_flight };
         self.history.handed_over(taker, &partition, record.offset());
         partition
+    }
+
+    /// The handler fails on the record, or ends with it: what is given up at once counts as done.
+    fn fail(&self, partition: &TopicPartition, offset: i64) {
+        if self.giving_up == GivingUp::Skips {
+            self.history.count("skipped");
+            self.history.done(&self.member, partition, offset);
+        }
     }
 }
 
@@ -69,7 +81,7 @@ impl Bench {
 pub async fn pull(bench: Arc<Bench>, mut stream: KafkaStream) {
     while let Some(pulled) = stream.next().await {
         let Ok(record) = pulled else { continue };
-        let partition = bench.take(&record);
+        let partition = bench.take(&record, InFlight::one());
         if let Deed::After(time) = bench.draw() {
             tokio::time::sleep(time).await;
         }
@@ -102,8 +114,12 @@ impl Handler<Record> for Quick {
         if !bench.is_alive() {
             return Ok(());
         }
-        let partition = bench.take(&record);
-        match bench.draw() {
+        let partition = bench.take(&record, bench.in_flight);
+        let deed = bench.draw();
+        if matches!(deed, Deed::Panic | Deed::Fail) {
+            bench.fail(&partition, record.offset());
+        }
+        match deed {
             Deed::Panic => panic!("{MEANT}"),
             Deed::Fail => return Err("chance has it".into()),
             Deed::AtOnce | Deed::After(_) => bench.history.done(&bench.member, &partition, record.offset()),
@@ -120,9 +136,13 @@ impl Handler<Record> for Patient {
         if !bench.is_alive() {
             return Box::pin(std::future::pending());
         }
-        let partition = bench.take(&record);
+        let partition = bench.take(&record, bench.in_flight);
         Box::pin(async move {
-            match bench.draw() {
+            let deed = bench.draw();
+            if matches!(deed, Deed::Panic | Deed::Fail) {
+                bench.fail(&partition, record.offset());
+            }
+            match deed {
                 Deed::Panic => panic!("{MEANT}"),
                 Deed::Fail => return Err("chance has it".into()),
                 Deed::After(time) => tokio::time::sleep(time).await,

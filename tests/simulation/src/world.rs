@@ -1,6 +1,7 @@
 //! The ensemble, the cluster and the members, and how members come and go.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,14 +10,15 @@ use std::time::Duration;
 use kafka_troupe_actors::chaos::{CrashChild, Vanish};
 use kafka_troupe_actors::consumer_system::Builder;
 use kafka_troupe_actors::testkit::{MemoryBrokers, MemoryZooKeeper};
-use kafka_troupe_actors::{ConsumerHandle, ConsumerSystem};
+use kafka_troupe_actors::{ConsumerHandle, ConsumerSystem, Subscription};
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::config::ConsumerConfig;
-use kafka_troupe_proto::zk::topic_filter::TopicFilter;
+use kafka_troupe_proto::zk::topic_filter::{TopicFilter, TopicFilterError};
 
 use crate::chance::Chance;
 use crate::faults::{self, Fault};
 use crate::history::{GROUP, History};
+use crate::letters;
 use crate::plan::Plan;
 use crate::storage::Storage;
 use crate::trace::Trace;
@@ -38,6 +40,8 @@ pub struct World {
     pub chance: Chance,
     /// What handlers do.
     handling: Chance,
+    /// Keys of records.
+    pub keys: Chance,
     /// Handlers do as they are told.
     pub steady: Arc<AtomicBool>,
     /// Longest way of a message, in milliseconds.
@@ -98,7 +102,15 @@ impl World {
         for (topic, partitions) in &plan.topics {
             brokers.create_topic(topic, *partitions);
         }
+        if plan.writes_letters() {
+            letters::prepare(&brokers, &history);
+        }
         history.count(if plan.calm { "calm runs" } else { "troubled runs" });
+        history.count(match plan.in_flight {
+            one if one.is_one() => "one in flight",
+            by_key if by_key.is_by_key() => "by key",
+            _ => "windows",
+        });
         let chance = Chance::new(seed, 2);
         Rc::new(Self {
             zookeeper,
@@ -109,6 +121,7 @@ impl World {
             walked: Cell::new(false),
             chance,
             handling: Chance::new(seed, 3),
+            keys: Chance::new(seed, 5),
             steady: Arc::new(AtomicBool::new(plan.calm)),
             pace,
             members: RefCell::default(),
@@ -121,9 +134,16 @@ impl World {
         self.history.trace.tell(event);
     }
 
-    /// All partitions of all topics.
+    /// All topics, but for that of dead letters, and how many partitions each has.
+    pub fn topics(&self) -> BTreeMap<Arc<str>, usize> {
+        let mut topics = self.brokers.topics();
+        topics.remove(letters::TOPIC);
+        topics
+    }
+
+    /// All their partitions.
     pub fn partitions(&self) -> Vec<TopicPartition> {
-        let topics = self.brokers.topics().into_iter();
+        let topics = self.topics().into_iter();
         let partitions = |(topic, count): (Arc<str>, usize)| {
             (0..count as i32).map(move |partition| TopicPartition::new(Arc::clone(&topic), partition))
         };
@@ -169,6 +189,8 @@ impl World {
                 chance: self.handling.clone(),
                 steady: Arc::clone(&self.steady),
                 slow: self.plan.slow_handlers && !self.plan.calm,
+                in_flight: self.plan.in_flight,
+                giving_up: self.plan.giving_up,
             }),
             name,
         });
@@ -236,22 +258,38 @@ impl World {
             .in_memory(self.brokers.clone());
         let (quick, patient) = (Arc::clone(&member.bench), Arc::clone(&member.bench));
         match &member.subscribed {
-            Subscribed::All(streams) => match TopicFilter::white_list(".*") {
-                Ok(all) => builder.handle_matching(all, *streams, move || Patient(Arc::clone(&patient))),
+            Subscribed::All(streams) => match self.all_topics() {
+                Ok(all) => {
+                    let subscription = self.as_planned(Subscription::matching(all), *streams);
+                    builder.subscription(subscription.handle(move || Patient(Arc::clone(&patient))))
+                }
                 Err(error) => unreachable!("it is a filter: {error}"),
             },
             Subscribed::Topics { topics, pulls } => {
                 let last = topics.len() - 1;
                 topics.iter().enumerate().fold(builder, |builder, (index, (topic, streams))| {
                     let (quick, patient) = (Arc::clone(&quick), Arc::clone(&patient));
-                    match index {
-                        _ if *pulls && index == last => builder.pull(topic, *streams),
-                        0 => builder.handle(topic, *streams, move || Patient(Arc::clone(&patient))),
-                        _ => builder.handle(topic, *streams, move || Quick(Arc::clone(&quick))),
-                    }
+                    let subscription = self.as_planned(Subscription::topic(topic), *streams);
+                    builder.subscription(match index {
+                        _ if *pulls && index == last => subscription.pull(),
+                        0 => subscription.handle(move || Patient(Arc::clone(&patient))),
+                        _ => subscription.handle(move || Quick(Arc::clone(&quick))),
+                    })
                 })
             }
         }
+    }
+
+    fn all_topics(&self) -> Result<TopicFilter, TopicFilterError> {
+        match self.plan.writes_letters() {
+            true => TopicFilter::black_list(letters::TOPIC),
+            false => TopicFilter::white_list(".*"),
+        }
+    }
+
+    fn as_planned(&self, subscription: Subscription, streams: u32) -> Subscription {
+        let Plan { in_flight, giving_up, .. } = self.plan;
+        subscription.streams(streams).in_flight(in_flight).on_failure(giving_up.policy())
     }
 
     fn config(&self, name: &str, storage: Storage) -> ConsumerConfig {
