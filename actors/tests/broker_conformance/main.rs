@@ -1,6 +1,7 @@
 //! What every broker must answer alike: a real one, and the one in memory that stands in for it.
 
 mod offsets;
+mod produce;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,12 +99,15 @@ async fn a_real_broker_conforms() {
     let cluster = Cluster::start(KafkaVersion::V3_9_1, 2).expect("a cluster");
     let brokers = Brokers::Real(Arc::new(cluster));
     conforms(&brokers).await;
+    produce::conform(&brokers).await;
     offsets::conform(&brokers).await;
 }
 
 #[tokio::test]
 async fn the_one_in_memory_conforms() {
-    conforms(&Brokers::Memory(MemoryBrokers::new(2))).await;
+    let brokers = Brokers::Memory(MemoryBrokers::new(2));
+    conforms(&brokers).await;
+    produce::conform(&brokers).await;
 }
 
 async fn conforms(brokers: &Brokers) {

@@ -1,13 +1,24 @@
 //! Whole members over ZooKeeper and brokers in memory, on a clock that stands.
 
 mod commits;
+mod ending;
+mod failing;
 mod fetching;
+mod handlers;
+mod health;
+mod idle;
+mod in_flight;
 mod kafka_offsets;
 mod log;
 mod metadata_mode;
+mod pausing;
+mod pulling;
 mod remade;
+mod restarting;
 mod seeking;
+mod spans;
 mod starting;
+mod stuck;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +32,7 @@ use kafka_troupe_actors::testkit::{MemoryBrokers, MemoryZooKeeper};
 use kafka_troupe_actors::{ConsumerHandle, ConsumerSystem, HandlerResult, KafkaStream, Record};
 use kafka_troupe_proto::TopicPartition;
 use kafka_troupe_proto::config::ConsumerConfig;
+use kafka_troupe_proto::group::FailurePolicy;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout};
 
@@ -122,6 +134,23 @@ fn a_stream_that_is_waited_for_goes_on_after_its_queue_panicked() {
         handle.shutdown().await;
         assert!(stream.next().await.is_none());
     });
+}
+
+#[test]
+fn a_stream_that_is_waited_for_ends_when_the_system_panicked() {
+    on_paused_clock(async |world| {
+        let (handle, mut stream) = world.pulling().await;
+        world.produce("before");
+        assert_eq!(next(&mut stream).await, "before");
+        stream.ack();
+        crash(&handle, "consumer-system");
+        assert!(timeout(PATIENCE, stream.next()).await.expect("it ends").is_none());
+    });
+}
+
+/// With pauses that a test need not wait for.
+fn soon(times: u32) -> FailurePolicy {
+    FailurePolicy::retry(times).backoff(Duration::from_millis(100), Duration::from_secs(1))
 }
 
 fn crash(handle: &ConsumerHandle, child: &str) {

@@ -1,7 +1,9 @@
 //! Topics that are deleted and made again (case B13), half of a topic, and brokers that cannot be used (B26), as whole
 //! members find them: in ZooKeeper, and by `bootstrap.servers`.
 
+use kafka_troupe_actors::Subscription;
 use kafka_troupe_actors::testkit::Generation;
+use kafka_troupe_proto::group::InFlight;
 
 use super::*;
 use crate::log::Log;
@@ -192,6 +194,83 @@ fn what_was_handled_of_the_earlier_topic_is_not_committed_into_the_later() {
             assert_eq!(world.stored().as_deref(), Some("0"), "{mode:?}: its new position");
             handle.shutdown().await;
             assert_eq!(world.stored().as_deref(), Some("0"));
+        });
+    }
+}
+
+/// The stream is at the end of what it has, and would say so when it is asked next.
+#[test]
+fn a_stream_that_idles_after_its_last_record_passes_over_nothing_of_a_topic_made_again_meanwhile() {
+    for by_batch in [false, true] {
+        in_mode(Mode::ZooKeeper, async |world| {
+            let (handle, mut stream) = world.pulling_with(&[("auto.commit.interval.ms", "100")]).await;
+            match by_batch {
+                true => {
+                    let mut read = 0;
+                    while read < 10 {
+                        read += stream.next_batch(10).await.expect("no end").expect("it can be read").len();
+                    }
+                }
+                false => {
+                    for offset in 0..10 {
+                        assert_eq!(next(&mut stream).await, format!("old {offset}"));
+                    }
+                }
+            }
+            stream.ack();
+            tokio::time::sleep(QUIET).await;
+            assert_eq!(world.stored().as_deref(), Some("10"));
+            world.make_again(0);
+            tokio::time::sleep(QUIET).await;
+            world.append("new", 0..20);
+            tokio::time::sleep(QUIET).await;
+            assert_eq!(world.stored().as_deref(), Some("0"), "nothing of it is handled");
+            assert_eq!(all(&mut stream).await, named("new", 20));
+            handle.shutdown().await;
+            assert_eq!(world.stored().as_deref(), Some("20"));
+        });
+    }
+}
+
+/// Tells each record, and waits after the last of the old ones, so that its driver is not asked.
+#[derive(Clone)]
+struct Rester(UnboundedSender<String>);
+
+impl Actor for Rester {
+    type Context = Context<Self>;
+}
+
+impl Handler<Record> for Rester {
+    type Result = HandlerResult;
+
+    fn handle(&mut self, record: Record, ctx: &mut Context<Self>) -> HandlerResult {
+        let value = record.text().into_owned();
+        if value == "old 9" {
+            ctx.wait(tokio::time::sleep(QUIET * 3).into_actor(self));
+        }
+        Ok(self.0.send(value)?)
+    }
+}
+
+#[test]
+fn a_handler_that_rests_after_its_last_record_passes_over_nothing_of_a_topic_made_again_meanwhile() {
+    for in_flight in [InFlight::one(), InFlight::window(4), InFlight::by_key(4)] {
+        in_mode(Mode::ZooKeeper, async |world| {
+            let (tell, mut told) = unbounded_channel();
+            let subscription = Subscription::topic("orders").in_flight(in_flight);
+            let builder = world.reading(&[]).subscription(subscription.handle(move || Rester(tell.clone())));
+            let handle = builder.start().await.expect("it starts");
+            for offset in 0..10 {
+                assert_eq!(heard(&mut told).await, format!("old {offset}"));
+            }
+            world.make_again(0);
+            tokio::time::sleep(QUIET).await;
+            world.append("new", 0..20);
+            for offset in 0..20 {
+                assert_eq!(heard(&mut told).await, format!("new {offset}"), "{in_flight:?}");
+            }
+            handle.shutdown().await;
+            assert_eq!(world.stored().as_deref(), Some("20"));
         });
     }
 }

@@ -1,6 +1,26 @@
 //! Partitions that are claimed and cannot start.
 
 use super::*;
+
+#[test]
+fn a_start_that_is_dropped_leaves_no_member_behind() {
+    on_paused_clock(async |world| {
+        world.zookeeper.set_pace(Arc::new(|| Duration::from_millis(100)));
+        for millis in [1, 150, 250] {
+            let start = world.builder("a").pull("orders", 1).start();
+            assert!(
+                timeout(Duration::from_millis(millis), start).await.is_err(),
+                "it takes longer than that"
+            );
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert_eq!(world.zookeeper.sessions_of("a"), [0; 0], "after {millis} ms");
+            assert_eq!(world.owner(0), None);
+        }
+        world.zookeeper.set_pace(Arc::new(|| Duration::ZERO));
+        let (handle, _stream) = world.pulling().await;
+        handle.shutdown().await;
+    });
+}
 use crate::log::Log;
 
 const OFFSET: &str = "/consumers/g/offsets/orders/0";

@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use kafka_troupe_actors::chaos::Vanish;
+use kafka_troupe_actors::{RecordBatch, Subscription};
+use kafka_troupe_proto::group::Then;
+use kafka_troupe_proto::group::{FailurePolicy, InFlight};
 
 use super::*;
 
@@ -73,6 +76,71 @@ fn a_handler_s_records_are_committed_after_so_many() {
         until("all is stored", || world.stored().as_deref() == Some("40")).await;
         handle.shutdown().await;
         assert_eq!(written.to("orders/0"), [0, 10, 20, 30, 40]);
+    });
+}
+
+/// The first takes long, and nothing behind it is acknowledged meanwhile.
+#[test]
+fn of_several_in_flight_those_count_that_are_acknowledged() {
+    on_paused_clock(async |world| {
+        world.fill("orders", 1, 40);
+        world.fill_with("orders", 1, &["x"; 5]);
+        let slow = |record: Record| -> ResponseFuture<HandlerResult> {
+            let millis = if record.offset() == 0 { 1_000 } else { 1 };
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_millis(millis)).await;
+                Ok(())
+            })
+        };
+        let subscription = Subscription::topic("orders").in_flight(InFlight::window(20));
+        let builder = world.builder_of("a", BY_COUNT).commit_after(10);
+        let builder = builder.subscription(subscription.handle(Does::make(slow)));
+        let handle = builder.start().await.expect("it starts");
+        until("all is stored", || world.stored().as_deref() == Some("45")).await;
+        handle.shutdown().await;
+    });
+}
+
+#[test]
+fn records_that_are_passed_over_count_as_well() {
+    on_paused_clock(async |world| {
+        world.fill("orders", 1, 10);
+        let bad =
+            |_: Record| -> ResponseFuture<HandlerResult> { Box::pin(async { Err("it is bad".into()) }) };
+        let policy = FailurePolicy::retry(0).then(Then::Skip);
+        let builder = world.builder_of("a", BY_COUNT).commit_after(10);
+        let builder =
+            builder.subscription(Subscription::topic("orders").on_failure(policy).handle(Does::make(bad)));
+        let handle = builder.start().await.expect("it starts");
+        until("all is stored", || world.stored().as_deref() == Some("10")).await;
+        handle.shutdown().await;
+    });
+}
+
+/// Handles batches up to the record at 7.
+struct UpTo7;
+
+impl Actor for UpTo7 {
+    type Context = Context<Self>;
+}
+
+impl Handler<RecordBatch> for UpTo7 {
+    type Result = HandlerResult;
+
+    fn handle(&mut self, batch: RecordBatch, _: &mut Context<Self>) -> HandlerResult {
+        batch.try_for_each(|record| if record.offset() == 7 { Err("it is bad".into()) } else { Ok(()) })
+    }
+}
+
+#[test]
+fn records_before_the_one_at_which_a_batch_failed_count_as_well() {
+    on_paused_clock(async |world| {
+        world.fill("orders", 1, 10);
+        let builder = world.builder_of("a", BY_COUNT).commit_after(7);
+        let builder = builder.subscription(Subscription::topic("orders").handle_batches(500, || UpTo7));
+        let handle = builder.start().await.expect("it starts");
+        until("what is handled is stored", || world.stored().as_deref() == Some("7")).await;
+        handle.shutdown().await;
     });
 }
 
