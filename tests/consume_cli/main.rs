@@ -2,6 +2,7 @@
 
 mod filters;
 mod handover;
+mod idle;
 mod programs;
 mod refusals;
 mod znodes;

@@ -86,6 +86,10 @@ impl Troupe {
         (0..count).map(|_| self.lines.recv_timeout(PATIENCE).expect("a line in time")).collect()
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }

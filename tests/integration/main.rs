@@ -13,8 +13,12 @@
 //! - [`migration_handover`]: a group goes over to Kafka's own consumer and comes back.
 //! - [`interleavings`], [`grown`]: two of these cases, at length.
 //! - [`peers`]: other members that have given up or plan differently.
+//! - [`ends`]: stops in bad moments, and iterators that block.
 //! - [`systems`]: whole members in this process; the panic of each of their actors.
+//! - [`halting`]: partitions that are stopped or paused, and handlers that are stuck.
 //! - [`handlers`], [`streams`]: how records come to their consumer, and when they count as handled.
+//! - [`in_flight`]: several records with a handler at once.
+//! - [`subscriptions`]: typed by decoder, in batches, and what becomes of records that cannot be decoded.
 //! - [`commits`]: what is stored when it is asked for, and what is not.
 //! - [`generations`]: brokers of every generation, and an upgrade from one to another.
 //! - [`damage`]: records that cannot be read, and the way past them.
@@ -27,6 +31,8 @@
 //! - [`kafka_offsets_stored`], [`kafka_offsets_coordinator`]: offsets stored in Kafka, alone and with ZooKeeper, and the
 //!   broker that has them.
 //! - [`offsets_topic`]: what brokers store of other groups, as Kafka's own consumer reads it.
+//! - [`metrics`], [`metrics_text`]: what Prometheus reads, and how a member says that it does.
+//! - [`group_view`]: the whole group, as it is shown to people.
 //! - [`znodes`]: what stands in ZooKeeper, byte by byte.
 //! - [`bad_input`]: what is wrong outside.
 //! - [`support`]: clusters, members and the observer.
@@ -42,6 +48,7 @@ mod brokers;
 mod codecs;
 mod commits;
 mod damage;
+mod ends;
 mod ensemble;
 mod faults;
 mod fetchers;
@@ -49,14 +56,19 @@ mod filters;
 mod formats;
 mod generations;
 mod group;
+mod group_view;
 mod grown;
+mod halting;
 mod handlers;
 mod identity;
+mod in_flight;
 mod interleavings;
 mod kafka_offsets_coordinator;
 mod kafka_offsets_stored;
 mod kept;
 mod listener;
+mod metrics;
+mod metrics_text;
 mod migration;
 mod migration_handover;
 mod mixed;
@@ -69,6 +81,7 @@ mod rebalances;
 mod registrations;
 mod remade;
 mod streams;
+mod subscriptions;
 mod support;
 mod systems;
 mod throttled;

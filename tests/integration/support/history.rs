@@ -130,7 +130,7 @@ impl History {
 
     /// Where times are known: each delivery within a tenure of its member.
     #[track_caller]
-    fn check_times(&self, zookeeper: &GroupHistory) {
+    pub fn check_times(&self, zookeeper: &GroupHistory) {
         let mut tenures: BTreeMap<(i32, String), Vec<&Tenure>> = BTreeMap::new();
         for tenure in zookeeper.tenures.iter().filter(|tenure| tenure.topic == self.topic) {
             tenures.entry((tenure.partition, member_of(zookeeper, tenure))).or_default().push(tenure);

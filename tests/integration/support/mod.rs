@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod by_hand;
 pub mod clusters;
+pub mod exposition;
 pub mod group;
 pub mod history;
 pub mod listener;
