@@ -31,7 +31,7 @@
 //!             // by its place, so that a record that comes again is written over itself
 //!             let place = (record.topic(), record.partition(), record.offset());
 //!             database.put(place, &record.text()).await?;
-//!             offsets.commit_record(&record).await?; // an error: this record comes again before the next
+//!             offsets.commit_record(&record).await?; // an error: a failure of the handler as any other
 //!             Ok(())
 //!         })
 //!     }

@@ -16,7 +16,7 @@
 //!
 //!     fn handle(&mut self, record: Record, _: &mut Context<Self>) -> HandlerResult {
 //!         println!("{}-{}@{}: {}", record.topic(), record.partition(), record.offset(), record.text());
-//!         Ok(()) // an error: this record comes again before the next
+//!         Ok(()) // an error: it comes again before the next, 10 times by default; then its partition stops
 //!     }
 //! }
 //!
@@ -45,8 +45,57 @@
 //! thread and a queue; a partition is read by one stream, and several partitions may share one. A stream is consumed
 //! by a *handler actor* ([`Builder::handle`]) or *pulled* ([`Builder::pull`], [`KafkaStream`]). A record counts as
 //! handled when its handler is done, or when the next one is pulled; only then may a commit cover it. So every record
-//! is handled at least once, and again only after a crash, a cut-off or a lost session, back to the last commit
-//! ([what exactly](committing)).
+//! is handled at least once, and again only when it failed, or after a crash, a cut-off or a lost session, back to the
+//! last commit ([what exactly](committing)).
+//!
+//! # Handling
+//!
+//! A [`Subscription`] says what is read, how it is decoded, and who handles it:
+//!
+//! ```
+//! # use actix::prelude::*;
+//! # use kafka_troupe::{ConsumerConfig, ConsumerSystem, HandlerResult, Record};
+//! use kafka_troupe::{FailurePolicy, InFlight, Subscription, Then, Utf8};
+//!
+//! # struct Orders;
+//! # impl Actor for Orders {
+//! #     type Context = Context<Self>;
+//! # }
+//! # impl Handler<Record<String>> for Orders {
+//! #     type Result = HandlerResult;
+//! #     fn handle(&mut self, _: Record<String>, _: &mut Context<Self>) -> HandlerResult {
+//! #         Ok(())
+//! #     }
+//! # }
+//! # fn builder(config: ConsumerConfig) -> kafka_troupe::Builder {
+//! let orders = Subscription::topic("orders")
+//!     .streams(4)
+//!     .decoder(Utf8)
+//!     .on_failure(FailurePolicy::retry(5).then(Then::DeadLetter("orders.dead".into())))
+//!     .in_flight(InFlight::by_key(16))
+//!     .handle(|| Orders); // impl Handler<Record<String>>
+//! ConsumerSystem::builder(config).subscription(orders)
+//! # }
+//! ```
+//!
+//! | you want | it is |
+//! |---|---|
+//! | typed records | [`Subscription::decoder`]: [`Utf8`], `Json`, [`Protobuf`], a closure, your own [`Decoder`] |
+//! | batches, walked as you read them | [`Subscription::handle_batches`], [`RecordBatch`] |
+//! | an actor that exists, through its mailbox | [`Subscription::send_to`], [`Subscription::send_batches_to`] |
+//! | several records at once, for futures | [`Subscription::in_flight`], [`InFlight`]: in order of each key, or of none |
+//! | failures retried, skipped, kept | [`Subscription::on_failure`], [`FailurePolicy`], [`Then`] |
+//! | what could not be handled | a dead-letter topic, each record in a [`DeadLetter`] |
+//! | to pull on a plain thread | [`KafkaStream::blocking`] |
+//! | to stop partitions and go on | [`ConsumerHandle::pause`], [`ConsumerHandle::pause_topic`] |
+//!
+//! # When a record cannot be handled
+//!
+//! A handler answers with an error, or panics, or the decoder does not know the value: then the [`FailurePolicy`] of its
+//! subscription decides. By default the record comes again, before the next one, up to 10 times in three quarters of a
+//! minute; then its partition stops, stays owned, and is reported ([`StatusSnapshot::halted`], [`ConsumerHandle::health`])
+//! until it is [resumed](ConsumerHandle::resume) or [sought](ConsumerHandle::seek). It may be skipped or written to a
+//! dead-letter topic instead ([`Then`]). Nothing is acknowledged meanwhile, and other partitions go on.
 //!
 //! # Committing
 //!
@@ -76,6 +125,12 @@
 //! An application that keeps state beside its offsets has an actor asked before partitions are released and before they
 //! start, and told when they are lost: a [rebalance listener](Builder::rebalance_listener).
 //!
+//! # Seeing what it does
+//!
+//! [`ConsumerHandle::health`] for probes, [`ConsumerHandle::metrics`] for programs, Prometheus text with the old
+//! consumer's metrics beside ours, and spans of `tracing` that put topic, partition and offset before what a handler logs:
+//! [`observing`].
+//!
 //! # Which topics
 //!
 //! Topics by name ([`Builder::handle`], [`Builder::pull`]), each with its own streams, or all that a [`TopicFilter`]
@@ -99,26 +154,60 @@
 //! A member that plans differently all the same, or that has given up, as the old consumer does after
 //! `rebalance.max.retries`, is named with its partitions in [`StatusSnapshot::peers`] and once in the log, after
 //! `rebalance.max.retries` x `rebalance.backoff.ms`, until it does its part or is gone.
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `json` (default) | the decoder of JSON values |
+//! | `metrics` | Prometheus text: the module `metrics` |
+//! | `opentelemetry` | trace headers of records become the parents of their handlers' spans |
+//! | `web` | health, metrics, status and a dashboard for an actix-web app: the module `web` |
+//! | `testkit` | your application in its own `cargo test`, without servers: the module `testkit` |
+//!
+//! # What a version promises
+//!
+//! What this crate has under names of its own keeps to semantic versioning. [`actors`] and [`proto`] are its floors,
+//! for those who look beneath, and change with any release; so do messages of [`proto::schemas`], which gain fields:
+//! make them with `..Default::default()`.
 #![deny(missing_docs)]
 
 pub mod committing;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod migration;
+pub mod observing;
+#[cfg(feature = "testkit")]
+pub mod testkit;
+#[cfg(feature = "web")]
+pub mod web;
 
 pub use kafka_troupe_actors as actors;
 pub use kafka_troupe_proto as proto;
 
 pub use kafka_troupe_actors::consumer_system::{
-    Builder, Commit, Metrics, Offsets, Seek, SeekError, Shutdown,
+    Builder, Commit, Group, Metrics, Offsets, Pause, PauseError, PauseTopic, Resume, ResumeTopic, Seek,
+    SeekError, Shutdown, Subscribed,
 };
+pub use kafka_troupe_actors::dead_letters::{DeadLetterError, DeadLetterProblem};
+#[cfg(feature = "json")]
+pub use kafka_troupe_actors::decoder::Json;
+pub use kafka_troupe_actors::decoder::{self, Decoder, Protobuf, Utf8};
+pub use kafka_troupe_actors::group_view::GroupViewError;
 pub use kafka_troupe_actors::offset_committer::{CommitError, CommitOutcome, CommittedOffset, ToCommit};
 pub use kafka_troupe_actors::rebalance_listener::{
     BeforeReleasingPartitions, BeforeStartingPartitions, OwnershipLost, ReleaseReason,
 };
 pub use kafka_troupe_actors::{
-    ConsumeError, ConsumerHandle, ConsumerSystem, DecodeError, HandlerError, HandlerResult, Header,
-    KafkaStream, Record, StartError, TimestampType,
+    BlockingStream, ConsumeError, ConsumerHandle, ConsumerSystem, DecodeError, HandlerError, HandlerResult,
+    Header, KafkaStream, PullError, Record, RecordBatch, ShutdownOutcome, StartError, Subscription,
+    TimestampType,
 };
 pub use kafka_troupe_proto::TopicPartition;
 pub use kafka_troupe_proto::config::{ConsumerConfig, ConsumerConfigBuilder};
+pub use kafka_troupe_proto::group::{FailurePolicy, InFlight, Then};
+pub use kafka_troupe_proto::health::Health;
+pub use kafka_troupe_proto::schemas::dead_letter::v1::DeadLetter;
+pub use kafka_troupe_proto::schemas::group::v1::GroupView;
 pub use kafka_troupe_proto::schemas::status::v1::StatusSnapshot;
 pub use kafka_troupe_proto::zk::topic_filter::{TopicFilter, TopicFilterError};

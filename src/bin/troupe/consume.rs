@@ -105,15 +105,22 @@ pub async fn run(args: Args) -> Result<(), Box<dyn Error>> {
         () = ended(&mut ends) => {
             // what is half made ends as a whole does, unless a second signal says at once
             tokio::select! {
-                started = starting => started?.shutdown().await,
+                started = starting => leave(&started?).await,
                 () = ended(&mut ends) => {}
             }
             return Ok(());
         }
     };
     let printed = print(&system, &group, &args, &output, &mut ends).await;
-    system.shutdown().await;
+    leave(&system).await;
     printed
+}
+
+/// Says what could not be done within `troupe.shutdown.timeout.ms`.
+async fn leave(system: &ConsumerHandle) {
+    for what in system.shutdown_within(system.config().shutdown_timeout).await.cut_off {
+        eprintln!("not done before the end: {what}");
+    }
 }
 
 type Ends = (Signal, Signal);
