@@ -15,8 +15,8 @@ const TIMED_OUT: i16 = 7;
 const TOPIC_EXISTS: i16 = 36;
 const INVALID_PARTITIONS: i16 = 37;
 const INVALID_REPLICATION: i16 = 38;
-/// Of the broker.
-const TIMEOUT_MS: i32 = 30_000;
+/// Of the broker. Less than a connection waits for an answer, or what is done in the end would look refused.
+const TIMEOUT_MS: i32 = 5_000;
 
 pub(crate) fn create_topic(
     client: &Client,
@@ -169,21 +169,49 @@ fn json(assignment: &[Vec<i32>]) -> String {
     format!(r#"{{"version":1,"partitions":{{{}}}}}"#, partitions.join(","))
 }
 
-/// Sends a change of one topic to the controller until it is taken or refused.
+/// Sends a change of one topic to the controller until it is taken or refused. Once an answer was lost, "it is so
+/// already" means that the lost one said yes.
 fn by_request(client: &Client, api: Api, topic: &str, body: &[u8]) -> Result<(), ClusterError> {
+    let mut was_lost = false;
     until(&format!("{} of {topic}", api.name), || {
         let answer = client
             .controller()
             .and_then(|mut controller| controller.call(api, body))
             .and_then(|response| change(api, &mut Reader(&response)));
         match answer {
-            // accepted, and what it leads to is waited for anyway
-            Ok((0 | TIMED_OUT, _)) => Ok(Look::Done(())),
-            Ok((UNKNOWN_TOPIC, message)) => Err(refusal(api, topic, UNKNOWN_TOPIC, message)),
-            Ok((code, message)) => not_yet(api, topic, code, message),
-            Err(error) => Ok(Look::NotYet(error.to_string())),
+            Ok((code, message)) => answered(api, topic, code, message, was_lost),
+            Err(error) => {
+                was_lost = true;
+                Ok(Look::NotYet(error.to_string()))
+            }
         }
     })
+}
+
+fn answered(
+    api: Api,
+    topic: &str,
+    code: i16,
+    message: String,
+    was_lost: bool,
+) -> Result<Look<()>, ClusterError> {
+    match code {
+        // accepted, and what it leads to is waited for anyway
+        0 | TIMED_OUT => Ok(Look::Done(())),
+        _ if was_lost && Some(code) == is_so_already(api) => Ok(Look::Done(())),
+        UNKNOWN_TOPIC => Err(refusal(api, topic, code, message)),
+        _ => not_yet(api, topic, code, message),
+    }
+}
+
+/// What a change that was made before is refused with.
+fn is_so_already(api: Api) -> Option<i16> {
+    match api.name {
+        name if name == Api::CREATE_TOPICS.name => Some(TOPIC_EXISTS),
+        name if name == Api::CREATE_PARTITIONS.name => Some(INVALID_PARTITIONS),
+        name if name == Api::DELETE_TOPICS.name => Some(UNKNOWN_TOPIC),
+        _ => None,
+    }
 }
 
 /// Error code and message of a change of one topic.
@@ -202,4 +230,27 @@ fn change(api: Api, response: &mut Reader<'_>) -> io::Result<(i16, String)> {
 pub(crate) fn gone(metadata: &Metadata, topic: &str) -> Result<(), String> {
     let gone = metadata.topics.iter().all(|(code, name, _)| name != topic || *code == UNKNOWN_TOPIC);
     if gone { Ok(()) } else { Err("a broker knows it".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_whose_answer_was_lost_may_be_made_already() {
+        let changes = [
+            (Api::CREATE_TOPICS, TOPIC_EXISTS),
+            (Api::CREATE_PARTITIONS, INVALID_PARTITIONS),
+            (Api::DELETE_TOPICS, UNKNOWN_TOPIC),
+        ];
+        for (api, code) in changes {
+            let after = |was_lost| answered(api, "t", code, String::new(), was_lost);
+            assert!(matches!(after(true), Ok(Look::Done(()))), "{}", api.name);
+            assert!(
+                matches!(after(false), Err(ClusterError::Kafka { code: refused, .. }) if refused == code),
+                "{}",
+                api.name
+            );
+        }
+    }
 }
