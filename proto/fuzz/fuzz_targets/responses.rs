@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use kafka_troupe_proto::kafka::api_versions::ApiVersionsRequest;
+use kafka_troupe_proto::kafka::consumer_group_describe::ConsumerGroupDescribeRequest;
 use kafka_troupe_proto::kafka::delete_groups::DeleteGroupsRequest;
 use kafka_troupe_proto::kafka::describe_groups::DescribeGroupsRequest;
 use kafka_troupe_proto::kafka::fetch::FetchRequest;
@@ -12,14 +13,16 @@ use kafka_troupe_proto::kafka::list_groups::ListGroupsRequest;
 use kafka_troupe_proto::kafka::list_offsets::ListOffsetsRequest;
 use kafka_troupe_proto::kafka::metadata::MetadataRequest;
 use kafka_troupe_proto::kafka::offset_commit::OffsetCommitRequest;
+use kafka_troupe_proto::kafka::offset_delete::OffsetDeleteRequest;
 use kafka_troupe_proto::kafka::offset_fetch::OffsetFetchRequest;
 use kafka_troupe_proto::kafka::offset_for_leader_epoch::OffsetForLeaderEpochRequest;
 use kafka_troupe_proto::kafka::produce::ProduceRequest;
 use kafka_troupe_proto::kafka::sasl::{SaslAuthenticateRequest, SaslHandshakeRequest};
 use libfuzzer_sys::fuzz_target;
 
-const DECODERS: [fn(u8, Bytes); 14] = [
+const DECODERS: [fn(u8, Bytes); 16] = [
     decode::<ApiVersionsRequest>,
+    decode::<ConsumerGroupDescribeRequest>,
     decode::<DeleteGroupsRequest>,
     decode::<DescribeGroupsRequest>,
     decode::<FetchRequest>,
@@ -28,6 +31,7 @@ const DECODERS: [fn(u8, Bytes); 14] = [
     decode::<ListOffsetsRequest>,
     decode::<MetadataRequest>,
     decode::<OffsetCommitRequest>,
+    decode::<OffsetDeleteRequest>,
     decode::<OffsetFetchRequest>,
     decode::<OffsetForLeaderEpochRequest>,
     decode::<ProduceRequest>,

@@ -1,7 +1,7 @@
 //! ApiVersions 0: which versions a broker speaks.
 //!
 //! Brokers from 0.10 answer it; 0.9 stays silent or answers with an error, 0.8 closes the connection: the
-//! connection then uses [`ApiVersions::for_silent_broker`].
+//! connection then uses [`ApiVersions::for_0_9`] or [`ApiVersions::for_0_8`].
 
 use super::error_code::ErrorCode;
 use super::frame::{ApiKey, Request, Response, VersionRange};
@@ -30,8 +30,8 @@ pub struct ApiVersions {
 }
 
 impl ApiVersions {
-    /// What a broker of 0.8.2 speaks, for those that cannot be asked. 0.9 speaks it as well.
-    pub fn for_silent_broker() -> Self {
+    /// What a broker of 0.8.2 speaks, which cannot be asked.
+    pub fn for_0_8() -> Self {
         [
             (ApiKey::Produce, 0, 0),
             (ApiKey::Fetch, 0, 0),
@@ -44,6 +44,14 @@ impl ApiVersions {
         .into_iter()
         .map(|(api, min, max)| (api.code(), VersionRange::new(min, max)))
         .collect()
+    }
+
+    /// What a broker of 0.9 speaks, which cannot be asked either, as far as it is needed: it also tells of groups.
+    pub fn for_0_9() -> Self {
+        let groups = [ApiKey::DescribeGroups, ApiKey::ListGroups];
+        let mut all = Self::for_0_8();
+        all.by_api.extend(groups.map(|api| (api.code(), VersionRange::new(0, 0))));
+        all
     }
 
     /// The broker's range for `api`, if it knows it.

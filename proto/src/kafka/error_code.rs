@@ -137,6 +137,7 @@ error_codes! {
     79 MemberIdRequired Rebalance "Join again with the member id given.";
     81 GroupMaxSizeReached Fatal "The group is full (`group.max.size`).";
     82 FencedInstanceId Fatal "Another member uses our `group.instance.id`.";
+    86 GroupSubscribedToTopic Fatal "A member of the group subscribes to the topic.";
     87 InvalidRecord Fatal "The broker refuses a produced record.";
     88 UnstableOffsetCommit Retry "Offsets of an open transaction are pending.";
     89 ThrottlingQuotaExceeded Retry "A quota is used up: wait for the throttle time.";

@@ -37,6 +37,10 @@ pub enum ApiKey {
     SaslAuthenticate = 36,
     /// Deletes empty groups.
     DeleteGroups = 42,
+    /// Deletes offsets of a group.
+    OffsetDelete = 47,
+    /// Describes groups of the new protocol (KIP-848).
+    ConsumerGroupDescribe = 69,
 }
 
 impl ApiKey {

@@ -2,7 +2,7 @@
 //!
 //! Everything is bounded by the frame it came in: a length in a reply never reserves memory beyond the frame,
 //! and decompression stops at a limit that the caller gives. Flexible versions (KIP-482) only where they bring
-//! what a consumer needs: metadata with topic ids.
+//! what a consumer needs (metadata with topic ids), or what tools show: types of groups, and groups of the new protocol.
 //! Byte strings and record sets are slices of the frame, never copies. A decoded response takes at most 24 bytes per
 //! byte of its frame (`tests/memory` measures it).
 //!
@@ -11,7 +11,7 @@
 //! | [`wire`] | [`wire::Reader`] and [`wire::Writer`]: the primitive types |
 //! | [`frame`] | size prefix, request header, correlation id, the [`frame::Request`] and [`frame::Response`] traits |
 //! | [`error_code`] | broker error codes and what each asks of us ([`error_code::Disposition`]) |
-//! | [`api_versions`], [`metadata`], [`list_offsets`], [`fetch`], [`find_coordinator`], [`offset_commit`], [`offset_fetch`], [`offset_for_leader_epoch`], [`list_groups`], [`describe_groups`], [`delete_groups`], [`sasl`], [`produce`] | one file per API |
+//! | [`api_versions`], [`metadata`], [`list_offsets`], [`fetch`], [`find_coordinator`], [`offset_commit`], [`offset_fetch`], [`offset_for_leader_epoch`], [`list_groups`], [`describe_groups`], [`consumer_group_describe`], [`delete_groups`], [`offset_delete`], [`sasl`], [`produce`] | one file per API |
 //! | [`records`] | record batches (magic 2) and message sets (magic 0 and 1): lazily walked, and written |
 //! | [`offsets_topic`] | the records of `__consumer_offsets`, and where a group's lie |
 //! | [`compression`] | gzip, snappy, lz4 and zstd into reused, bounded buffers |
@@ -30,6 +30,7 @@
 
 pub mod api_versions;
 pub mod compression;
+pub mod consumer_group_describe;
 pub mod delete_groups;
 pub mod describe_groups;
 pub mod error_code;
@@ -40,6 +41,7 @@ pub mod list_groups;
 pub mod list_offsets;
 pub mod metadata;
 pub mod offset_commit;
+pub mod offset_delete;
 pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod offsets_topic;

@@ -2,6 +2,7 @@ use crate::samples::bodies;
 use crate::{SLACK, alone, arbitrary, changed, peak_of};
 use bytes::Bytes;
 use kafka_troupe_proto::kafka::api_versions::ApiVersionsRequest;
+use kafka_troupe_proto::kafka::consumer_group_describe::ConsumerGroupDescribeRequest;
 use kafka_troupe_proto::kafka::delete_groups::DeleteGroupsRequest;
 use kafka_troupe_proto::kafka::describe_groups::DescribeGroupsRequest;
 use kafka_troupe_proto::kafka::fetch::{FetchDecoder, FetchPart, FetchRequest};
@@ -11,6 +12,7 @@ use kafka_troupe_proto::kafka::list_groups::ListGroupsRequest;
 use kafka_troupe_proto::kafka::list_offsets::ListOffsetsRequest;
 use kafka_troupe_proto::kafka::metadata::MetadataRequest;
 use kafka_troupe_proto::kafka::offset_commit::OffsetCommitRequest;
+use kafka_troupe_proto::kafka::offset_delete::OffsetDeleteRequest;
 use kafka_troupe_proto::kafka::offset_fetch::OffsetFetchRequest;
 use kafka_troupe_proto::kafka::offset_for_leader_epoch::OffsetForLeaderEpochRequest;
 use kafka_troupe_proto::kafka::produce::ProduceRequest;
@@ -46,6 +48,8 @@ fn decoders() -> impl Iterator<Item = Decoder> {
         .chain(of::<ListGroupsRequest>())
         .chain(of::<DescribeGroupsRequest>())
         .chain(of::<DeleteGroupsRequest>())
+        .chain(of::<OffsetDeleteRequest>())
+        .chain(of::<ConsumerGroupDescribeRequest>())
         .chain(of::<SaslHandshakeRequest>())
         .chain(of::<SaslAuthenticateRequest>())
         .chain(of::<ProduceRequest>())

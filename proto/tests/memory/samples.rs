@@ -28,6 +28,8 @@ pub fn bodies(api: ApiKey, version: i16, count: usize) -> Vec<u8> {
         ApiKey::DeleteGroups => {
             encode(&DeleteGroupsResponse::default().with_results(vec![Default::default(); count]), version)
         }
+        ApiKey::OffsetDelete => encode(&offset_delete(count), version),
+        ApiKey::ConsumerGroupDescribe => consumer_group_describe(version, count),
         ApiKey::SaslHandshake => encode(
             &SaslHandshakeResponse::default().with_mechanisms(vec![StrBytes::default(); count]),
             version,
@@ -98,6 +100,12 @@ fn offset_commit(count: usize) -> OffsetCommitResponse {
     OffsetCommitResponse::default().with_topics(one_full(Default::default(), full, count))
 }
 
+fn offset_delete(count: usize) -> OffsetDeleteResponse {
+    use offset_delete_response::OffsetDeleteResponseTopic;
+    let full = OffsetDeleteResponseTopic::default().with_partitions(vec![Default::default(); count]);
+    OffsetDeleteResponse::default().with_topics(one_full(Default::default(), full, count))
+}
+
 fn offset_fetch(count: usize) -> OffsetFetchResponse {
     use offset_fetch_response::OffsetFetchResponseTopic;
     let full = OffsetFetchResponseTopic::default().with_partitions(vec![Default::default(); count]);
@@ -114,6 +122,18 @@ fn describe_groups(count: usize) -> DescribeGroupsResponse {
     use describe_groups_response::DescribedGroup;
     let full = DescribedGroup::default().with_members(vec![Default::default(); count]);
     DescribeGroupsResponse::default().with_groups(one_full(Default::default(), full, count))
+}
+
+/// The crate knows no version but 0; version 1 adds a byte to each member.
+fn consumer_group_describe(version: i16, count: usize) -> Vec<u8> {
+    use consumer_group_describe_response::{Assignment, DescribedGroup, Member, TopicPartitions};
+    let topic = TopicPartitions::default().with_partitions(vec![1; count]);
+    let assignment = Assignment::default().with_topic_partitions(one_full(Default::default(), topic, count));
+    let member = Member::default().with_assignment(assignment);
+    let members = if version == 0 { one_full(Default::default(), member, count) } else { Vec::new() };
+    let full = DescribedGroup::default().with_members(members);
+    let groups = one_full(Default::default(), full, count);
+    encode(&ConsumerGroupDescribeResponse::default().with_groups(groups), 0)
 }
 
 fn produce(count: usize) -> ProduceResponse {

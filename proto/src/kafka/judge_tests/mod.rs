@@ -1,8 +1,11 @@
 //! Every codec against the crate `kafka-protocol`: what it writes we read, what we write it reads.
 
+mod consumer_groups;
 mod groups;
+mod groups_golden;
 mod leader_epoch;
 mod metadata;
+mod offset_delete;
 mod produce;
 #[cfg(all(feature = "gzip", feature = "lz4", feature = "snappy", feature = "zstd"))]
 mod records;

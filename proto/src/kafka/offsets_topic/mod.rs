@@ -29,10 +29,12 @@ mod committed_offset;
 mod group_metadata;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use assignment::ConsumerAssignment;
 pub use committed_offset::CommittedOffset;
 pub use group_metadata::{GroupMember, GroupMetadata};
+pub use text::OffsetsFormatter;
 
 use super::wire::{Reader, WireError, WireProblem};
 use crate::TopicPartition;

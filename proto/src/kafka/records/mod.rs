@@ -26,6 +26,7 @@
 
 mod batch;
 mod batches;
+mod checksum;
 mod cursor;
 mod entry;
 mod error;
@@ -36,6 +37,7 @@ mod writer;
 
 pub use batch::{ControlType, RecordBatch, TimestampType};
 pub use batches::{DecodeOptions, RecordBatches};
+pub use checksum::message_checksum;
 pub use cursor::RecordCursor;
 pub use entry::{PartialBatch, RecordSetExtent, extent};
 pub use error::{RecordsError, RecordsProblem};

@@ -72,6 +72,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
         let length = self.length(what, |r| r.i16(what).map(i64::from))?;
         let Some(range) = self.sized(what, at, length)? else { return Ok(None) };
         match std::str::from_utf8(&self.frame.as_ref()[range]) {
+            Ok("") => Ok(Some(Arc::default())), // takes no memory
             Ok(text) => Ok(Some(Arc::from(text))),
             Err(_) => Err(WireError { what, at, problem: WireProblem::Utf8 }),
         }

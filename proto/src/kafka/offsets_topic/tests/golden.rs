@@ -8,22 +8,22 @@ use std::collections::BTreeSet;
 /// Of the offsets topic of those brokers.
 const PARTITIONS: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
-struct Row {
-    release: &'static str,
-    partition: i32,
+pub(super) struct Row {
+    pub(super) release: &'static str,
+    pub(super) partition: i32,
     key: Bytes,
-    value: Option<Bytes>,
+    pub(super) value: Option<Bytes>,
     /// What the formatter of offsets writes, that of groups, and what Kafka's consumer takes the assignments for.
-    said: [&'static str; 3],
+    pub(super) said: [&'static str; 3],
 }
 
 impl Row {
-    fn record(&self) -> OffsetsRecord {
+    pub(super) fn record(&self) -> OffsetsRecord {
         decode(Some(&self.key), self.value.clone())
     }
 }
 
-fn rows() -> impl Iterator<Item = Row> {
+pub(super) fn rows() -> impl Iterator<Item = Row> {
     include_str!("golden/records.txt").lines().map(|line| {
         let fields: Vec<_> = line.split('\t').collect();
         let [release, partition, key, value, said @ ..] = &fields[..] else { panic!("{line}") };

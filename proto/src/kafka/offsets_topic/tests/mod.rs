@@ -3,6 +3,7 @@ mod hostile;
 mod partitions;
 mod round_trip;
 mod samples;
+mod text;
 mod writer;
 
 use super::*;
