@@ -7,6 +7,9 @@
 //! - [`PeerCheck`]: which other members have given up or plan differently, by the owner nodes.
 //! - [`InFlight`]: how many records a handler has at once; [`OffsetTracker`]: what may be acknowledged meanwhile.
 //! - [`commit`]: the rules by which an offset node may be written.
+//! - [`verify`]: whether a group is as it should be, from two looks at it.
+//! - [`offsets_copy`]: what a group's offsets become in one store when they are copied there from the other.
+//! - [`reset`]: which offset a group is to begin at when somebody says so by hand.
 //! - [`FailurePolicy`]: what becomes of a record that could not be handled, or not decoded.
 
 pub mod assignor;
@@ -16,8 +19,11 @@ mod failure;
 mod golden;
 mod in_flight;
 mod machine;
+pub mod offsets_copy;
 pub mod peers;
+pub mod reset;
 mod snapshot;
+pub mod verify;
 
 pub use assignor::Strategy;
 pub use failure::{Decision, FailurePolicy, Then};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::config::ServerAddress;
+use crate::config::{ServerAddress, without_credentials};
 
 /// Port of a host that names none.
 pub const DEFAULT_PORT: u16 = 2181;
@@ -133,7 +133,10 @@ impl fmt::Display for ConnectString {
 }
 
 fn parse_host(entry: &str) -> Result<ServerAddress, ConnectStringError> {
-    let invalid = || ConnectStringError::Host(entry.to_owned());
+    let invalid = || ConnectStringError::Host(without_credentials(entry).into_owned());
+    if entry.contains('@') {
+        return Err(invalid());
+    }
     let (host, port) = match entry.strip_prefix('[') {
         Some(rest) => {
             let (address, rest) = rest.split_once(']').ok_or_else(invalid)?;

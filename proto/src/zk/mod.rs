@@ -8,6 +8,7 @@
 //! | [`topic_filter`] | the white and black lists in a registration |
 //! | [`consumer_id`] | names of members and of their threads, and the order that assignment depends on |
 //! | [`offset`] | `/consumers/<group>/offsets/<topic>/<partition>` |
+//! | [`offsets_file`] | the file that the old tools export offsets to and import them from |
 //! | [`broker`], [`topic`] | `/brokers/ids/<id>`, `/brokers/topics/<topic>` |
 //! | [`topic_ids`] | `/consumers/<group>/topics/<topic>`: Troupe's own, which the old consumer passes over |
 //! | [`connect_request`] | the first frames of a ZooKeeper connection, to learn the negotiated timeout |
@@ -19,6 +20,7 @@ pub mod connect_request;
 pub mod connect_string;
 pub mod consumer_id;
 pub mod offset;
+pub mod offsets_file;
 pub mod paths;
 pub mod registration;
 pub mod topic;
