@@ -9,6 +9,7 @@
 //! - [`config`]: the properties, with defaults and checks.
 //! - [`schemas`]: messages that leave the process: status, rebalances, dead letters, the group.
 //! - [`health`]: how a member does, by its status.
+//! - [`offset_lines`]: files with an offset in each line: what is wrong with which.
 //! - [`java`]: Java's arithmetic, where Kafka shares things out by it.
 #![deny(missing_docs)]
 
@@ -17,6 +18,7 @@ pub mod group;
 pub mod health;
 pub mod java;
 pub mod kafka;
+pub mod offset_lines;
 pub mod schemas;
 mod topic_partition;
 pub mod zk;

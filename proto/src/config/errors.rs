@@ -4,6 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::secrets::without_credentials;
+
 /// One problem of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -110,7 +112,7 @@ impl PropertyNotice {
 impl fmt::Display for PropertyNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotValid { key } => write!(f, "Property {key} is not valid"),
+            Self::NotValid { key } => write!(f, "Property {} is not valid", without_credentials(key)),
             Self::NotActedOn { key, about } => write!(f, "Property {key} is not acted on: {about}"),
             Self::Renamed { key, successor: Some(successor) } => {
                 write!(f, "Property {key} is not valid: it is a name of Kafka 0.7, use {successor}")

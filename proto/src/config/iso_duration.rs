@@ -11,8 +11,12 @@ const DAY: u64 = 24 * 3600;
 const DATE: &[(char, u64)] = &[('D', DAY)];
 const TIME: &[(char, u64)] = &[('H', 3600), ('M', 60), ('S', 1)];
 
-/// Reads a duration. Letters may be small; seconds may have a fraction of up to 9 digits, after a point or a comma.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+/// Reads a duration as Java's `Duration` does: `PnDTnHnMnS`, without signs. Letters may be small; seconds may have a
+/// fraction of up to 9 digits, after a point or a comma.
+///
+/// # Errors
+/// Says what is wrong with the text, and how one looks.
+pub fn parse(text: &str) -> Result<Duration, String> {
     let upper = text.to_ascii_uppercase();
     let rest = upper.strip_prefix('P').ok_or_else(|| bad(text, "it does not begin with P"))?;
     let (date, time) = match rest.split_once('T') {

@@ -7,14 +7,17 @@ use std::str::Chars;
 
 use super::ConfigError;
 
-/// Keys and values in the order given, unescaped, not trimmed.
-pub(super) fn parse(text: &str) -> Result<Vec<(String, String)>, ConfigError> {
-    logical_lines(text)
-        .into_iter()
-        .map(|(line, content)| {
-            pair(&content).map_err(|reason| ConfigError::Syntax { line, reason: reason.to_owned() })
-        })
-        .collect()
+/// Keys and values in the order given, unescaped, not trimmed; the error names the line.
+pub fn parse(text: &str) -> Result<Vec<(String, String)>, ConfigError> {
+    lines(text).map(|(_, pair)| pair).collect()
+}
+
+/// As [`parse`], each with the line where it begins.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, Result<(String, String), ConfigError>)> {
+    logical_lines(text).into_iter().map(|(line, content)| {
+        let syntax = |reason: &str| ConfigError::Syntax { line, reason: reason.to_owned() };
+        (line, pair(&content).map_err(syntax))
+    })
 }
 
 /// Lines that are neither blank nor comments, with their continuations joined, and where each begins (from

@@ -22,17 +22,24 @@ mod checks;
 mod choices;
 mod declare;
 mod errors;
+mod file_check;
 mod iso_duration;
-mod java_properties;
+pub mod java_properties;
+mod nearest;
 mod offset_reset;
+mod old_consumer;
 mod property;
+mod secrets;
 mod servers;
 mod table;
 
 pub use choices::{AssignmentStrategy, InternalTopicsPeers, IsolationLevel, OffsetsStorage, RoundRobinPeers};
 pub use errors::{ConfigError, ConfigErrors, PropertyNotice};
+pub use file_check::{CheckedProperty, Treatment, check_file};
+pub use iso_duration::parse as parse_duration;
 pub use offset_reset::OffsetReset;
 pub use property::{Effect, Property, RENAMED, properties};
+pub(crate) use secrets::without_credentials;
 pub use servers::{BootstrapServers, ServerAddress, ServerError};
 pub use table::{ConsumerConfig, ConsumerConfigBuilder};
 
@@ -93,7 +100,8 @@ impl ConsumerConfigBuilder {
     pub fn property(mut self, key: &str, value: &str) -> Self {
         match property::Known::of(key) {
             property::Known::Property(property) => {
-                let outcome = (property.set)(&mut self, value.trim());
+                let outcome =
+                    (property.set)(&mut self, value.trim()).map_err(|why| secrets::unless_secret(value, why));
                 // of equal keys the last counts, for its mistakes too
                 self.problems.retain(|problem| problem.property() != Some(key));
                 self.problems.extend(outcome.err().map(|reason| ConfigError::invalid(key, reason)));

@@ -8,6 +8,7 @@ use super::choices::{
 };
 use super::errors::PropertyNotice;
 use super::offset_reset::OffsetReset;
+use super::secrets::without_credentials;
 use super::servers::{BootstrapServers, ServerError};
 use super::table::{ConsumerConfigBuilder, TABLE};
 use crate::zk::connect_string::ConnectString;
@@ -164,7 +165,7 @@ impl PropertyValue for Option<Duration> {
 
 impl PropertyValue for ConnectString {
     fn parse(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|why| format!("{text:?}: {why}"))
+        text.parse().map_err(|why| format!("{:?}: {why}", without_credentials(text)))
     }
 }
 

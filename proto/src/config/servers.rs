@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use super::secrets::without_credentials;
+
 /// Brokers to ask first, in the order given; may be none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootstrapServers(Vec<ServerAddress>);
@@ -70,10 +72,14 @@ impl FromStr for ServerAddress {
 
     fn from_str(entry: &str) -> Result<Self, Self::Err> {
         if entry.contains("://") {
-            return Err(ServerError::Listener(entry.to_owned()));
+            return Err(ServerError::Listener(without_credentials(entry).into_owned()));
         }
-        let invalid = || ServerError::Address(entry.to_owned());
-        let no_port = || ServerError::NoPort(entry.to_owned());
+        let shown = without_credentials(entry).into_owned();
+        let invalid = || ServerError::Address(shown.clone());
+        let no_port = || ServerError::NoPort(shown.clone());
+        if entry.contains('@') {
+            return Err(invalid());
+        }
         let v6 = entry.strip_prefix('[');
         let (host, port) = match v6 {
             Some(rest) => {
@@ -90,7 +96,7 @@ impl FromStr for ServerAddress {
             return Err(invalid());
         }
         let number = port.parse().ok().filter(|port| *port != 0);
-        let port = number.ok_or_else(|| ServerError::Port(entry.to_owned(), port.to_owned()))?;
+        let port = number.ok_or_else(|| ServerError::Port(shown, port.to_owned()))?;
         Ok(Self { host: host.to_owned(), port })
     }
 }
