@@ -23,6 +23,7 @@
 //! - [`rebalance_listener`]: the application's actor that is asked before partitions go and before they start.
 //! - [`dead_letters`]: records that were given up, kept in Kafka.
 //! - [`group_view`]: the whole group, other members too, for people who look at it.
+//! - [`admin`]: groups, offsets and topics from outside any group, for tools; no actor.
 //! - [`registry`]: positions and gates of owned partitions, shared.
 //! - [`consumer_system`]: assembly, metrics, shutdown; [`supervise`]: who comes back after a panic, and when.
 //! - `testkit` (feature): ZooKeeper, brokers and a clock in memory, for tests.
@@ -31,6 +32,7 @@
 #![doc = include_str!("non_obvious.md")]
 #![deny(missing_docs)]
 
+pub mod admin;
 pub mod broker_connection;
 pub mod broker_fetcher;
 #[cfg(feature = "chaos")]

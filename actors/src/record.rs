@@ -27,7 +27,37 @@ pub struct Record<T = ()> {
 /// What the records of one batch share.
 pub(crate) struct SharedBatch {
     pub(crate) batch: RecordBatch,
-    pub(crate) partition: Arc<OwnedPartition>,
+    pub(crate) from: ReadFrom,
+}
+
+/// Where records come from.
+pub(crate) enum ReadFrom {
+    /// A partition that the group's member owned.
+    Claim(Arc<OwnedPartition>),
+    /// A partition that is read without a group.
+    Partition(Arc<TopicPartition>),
+}
+
+impl From<Arc<OwnedPartition>> for ReadFrom {
+    fn from(claim: Arc<OwnedPartition>) -> Self {
+        Self::Claim(claim)
+    }
+}
+
+impl ReadFrom {
+    fn topic_partition(&self) -> &TopicPartition {
+        match self {
+            Self::Claim(claim) => &claim.topic_partition,
+            Self::Partition(partition) => partition,
+        }
+    }
+
+    fn claim(&self) -> Option<&Arc<OwnedPartition>> {
+        match self {
+            Self::Claim(claim) => Some(claim),
+            Self::Partition(_) => None,
+        }
+    }
 }
 
 impl Record {
@@ -76,19 +106,19 @@ impl<T> Record<T> {
         Record::new(Arc::clone(&self.batch), self.raw)
     }
 
-    /// The claim under which it was read.
-    pub(crate) fn claim(&self) -> &Arc<OwnedPartition> {
-        &self.batch.partition
+    /// The claim under which it was read; none without a group.
+    pub(crate) fn claim(&self) -> Option<&Arc<OwnedPartition>> {
+        self.batch.from.claim()
     }
 
     /// The topic's name.
     pub fn topic(&self) -> &str {
-        &self.batch.partition.topic_partition.topic
+        &self.batch.from.topic_partition().topic
     }
 
     /// The partition's number.
     pub fn partition(&self) -> i32 {
-        self.batch.partition.topic_partition.partition
+        self.batch.from.topic_partition().partition
     }
 
     /// The record's offset.
@@ -146,9 +176,10 @@ impl<T> Record<T> {
     }
 
     /// The partition is not ours any more, or its lease has ended: another member may be handling this
-    /// record. To be asked before an effect that must not happen twice.
+    /// record. To be asked before an effect that must not happen twice. Never so of a record that was read without a
+    /// group.
     pub fn is_fenced(&self) -> bool {
-        self.batch.partition.is_fenced()
+        self.claim().is_some_and(|claim| claim.is_fenced())
     }
 }
 

@@ -52,6 +52,15 @@ enum Manner {
     Swallows,
 }
 
+impl Manner {
+    fn versions(self) -> ApiVersions {
+        match self {
+            Self::Closes => ApiVersions::for_0_8(),
+            Self::Swallows => ApiVersions::for_0_9(),
+        }
+    }
+}
+
 /// An old broker that was met.
 #[derive(Clone, Copy, Debug)]
 struct Old {
@@ -127,7 +136,7 @@ impl Dialling<'_> {
     pub(super) async fn connect(self) -> Result<BrokerConnection, ConnectionError> {
         let address = ServerAddress::new(self.host, self.port).to_string();
         let connected = match self.options.old_brokers.recall(&address) {
-            Some(old) if old.is_fresh() => self.dial_old().await,
+            Some(old) if old.is_fresh() => self.dial_old(old.manner).await,
             Some(Old { manner: Manner::Closes, .. }) => self.prove_closing().await,
             Some(Old { manner: Manner::Swallows, .. }) => self.ask(Duration::ZERO).await,
             None => self.ask(SILENCE).await,
@@ -143,8 +152,8 @@ impl Dialling<'_> {
         BrokerConnection::dial(self.host, self.port, self.options.clone()).await
     }
 
-    async fn dial_old(&self) -> Result<BrokerConnection, ConnectionError> {
-        Ok(self.dial().await?.with(ApiVersions::for_silent_broker()))
+    async fn dial_old(&self, manner: Manner) -> Result<BrokerConnection, ConnectionError> {
+        Ok(self.dial().await?.with(manner.versions()))
     }
 
     async fn ask(&self, patience: Duration) -> Result<BrokerConnection, ConnectionError> {
@@ -181,11 +190,11 @@ impl Dialling<'_> {
             }
             Heard::Swallowed => {
                 old_brokers.note(address, Manner::Swallows);
-                Ok(connection.with(ApiVersions::for_silent_broker()))
+                Ok(connection.with(Manner::Swallows.versions()))
             }
             Heard::Closed => {
                 old_brokers.note(address, Manner::Closes);
-                self.dial_old().await
+                self.dial_old(Manner::Closes).await
             }
         }
     }

@@ -47,11 +47,12 @@ impl DeadLetters {
             offset: letter.offset,
             problem: DeadLetterProblem::NotRunning,
         };
-        let under_way = LetterUnderWay::begin(record.claim(), record.offset(), topic);
+        let claim = record.claim();
+        let under_way = claim.map(|claim| LetterUnderWay::begin(claim, record.offset(), topic));
         let sent = self.writer.send(Write { topic: Arc::clone(topic), letter });
         async move {
             let result = sent.await.unwrap_or(Err(lost));
-            if let Err(error) = &result {
+            if let (Err(error), Some(under_way)) = (&result, under_way) {
                 under_way.failed(error.to_string(), !error.problem.may_pass());
             }
             result

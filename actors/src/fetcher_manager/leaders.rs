@@ -16,7 +16,7 @@ use super::placements::Led;
 use crate::broker_connection::{BrokerConnection, ConnectOptions, ConnectionError};
 
 /// How long a broker may be silent before another is asked as well.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Who leads what, as one broker sees it.
 pub(crate) struct Leaders {
@@ -43,6 +43,11 @@ impl Leaders {
     /// How many partitions a topic has; 0 where that could not be told.
     pub(crate) fn partitions_of(&self, topic: &str) -> usize {
         self.leaders.keys().filter(|key| *key.topic == *topic).count()
+    }
+
+    /// Whether the partition was told of, led or not.
+    pub(crate) fn tells_of(&self, key: &TopicPartition) -> bool {
+        self.leaders.contains_key(key)
     }
 
     /// Why a topic's partitions could not be told.
@@ -73,8 +78,7 @@ impl From<MetadataResponse> for Leaders {
     }
 }
 
-/// Asks `brokers` in turn until one answers; also says which of them did. One that is silent for [`PATIENCE`] may still
-/// answer, but the next is asked meanwhile.
+/// Who leads the partitions of `topics`, by [`ask_metadata`].
 ///
 /// # Errors
 /// All refused: what each said.
@@ -83,19 +87,47 @@ pub(crate) async fn find_leaders(
     options: ConnectOptions,
     topics: BTreeSet<Arc<str>>,
 ) -> Result<(i32, Leaders), String> {
-    let request = MetadataRequest { topics: Some(topics.into_iter().collect()) };
+    let (broker, response) = ask_metadata(brokers, options, Some(topics)).await?;
+    Ok((broker, response.into()))
+}
+
+/// Asks `brokers` in turn about topics, or about all, until one answers; also says which of them did. One that is
+/// silent for [`PATIENCE`] may still answer, but the next is asked meanwhile.
+///
+/// # Errors
+/// All refused: what each said.
+pub(crate) async fn ask_metadata(
+    brokers: Vec<BrokerAddress>,
+    options: ConnectOptions,
+    topics: Option<BTreeSet<Arc<str>>>,
+) -> Result<(i32, MetadataResponse), String> {
+    let request = MetadataRequest { topics: topics.map(|topics| topics.into_iter().collect()) };
+    let asked = in_turn(&brokers, PATIENCE, |broker| ask(broker, &options, &request)).await;
+    asked.map_err(|refusals| refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+/// Asks `brokers` in turn until one answers. One that is silent for `patience` may still answer, but the next is asked
+/// meanwhile.
+///
+/// # Errors
+/// All refused: what each said.
+pub(crate) async fn in_turn<'a, T, E, F: Future<Output = Result<T, E>>>(
+    brokers: &'a [BrokerAddress],
+    patience: Duration,
+    ask: impl Fn(&'a BrokerAddress) -> F,
+) -> Result<T, Vec<E>> {
     let (mut next, mut asked, mut refusals) =
         (brokers.iter().peekable(), FuturesUnordered::new(), Vec::new());
     loop {
-        asked.extend(next.next().map(|broker| ask(broker, &options, &request)));
+        asked.extend(next.next().map(&ask));
         let answer = match next.peek() {
-            Some(_) => timeout(PATIENCE, asked.next()).await,
+            Some(_) => timeout(patience, asked.next()).await,
             None => Ok(asked.next().await),
         };
         match answer {
-            Ok(Some(Ok((broker, response)))) => return Ok((broker, response.into())),
-            Ok(Some(Err(error))) => refusals.push(error.to_string()),
-            Ok(None) => return Err(refusals.join("; ")),
+            Ok(Some(Ok(answer))) => return Ok(answer),
+            Ok(Some(Err(error))) => refusals.push(error),
+            Ok(None) => return Err(refusals),
             Err(_) => {}
         }
     }

@@ -22,11 +22,11 @@ const SEGMENT_TIMES: i16 = 0;
 pub(crate) type Listed = BTreeMap<TopicPartition, ListedOffset>;
 
 /// What a broker says of its logs.
-pub(super) struct Ends {
+pub(crate) struct Ends {
     /// What was asked for.
-    pub(super) asked: Listed,
+    pub(crate) asked: Listed,
     /// The beginnings, where something else was asked for: to tell how much is passed over.
-    pub(super) begins: Listed,
+    pub(crate) begins: Listed,
 }
 
 /// A connection to a leader, to ask about its logs.
@@ -52,7 +52,7 @@ impl LeaderConnection {
     /// (before 0.10.1) brokers go by the times at which segments were last written: it gives the start of the youngest
     /// that was not written after that time, which lies at or before that record, and the beginning of the log when
     /// there is none.
-    pub(super) async fn list_ends(
+    pub(crate) async fn list_ends(
         &mut self,
         wanted: &[(TopicPartition, i64)],
     ) -> Result<Ends, ConnectionError> {

@@ -7,48 +7,77 @@ use kafka_troupe_proto::schemas::group::v1::{GroupMember, GroupPartition, GroupV
 use kafka_troupe_proto::zk::ConsumerThreadId;
 use kafka_troupe_proto::zk::registration::{Registration, Subscription};
 
+use std::time::SystemTime;
+
+use tokio::time::Instant;
+
+use super::reading::Known;
+use crate::clock;
 use crate::zk_session::port::Stat;
 
 /// What a read found.
 #[derive(Default)]
-pub(super) struct Found {
-    pub(super) members: Vec<FoundMember>,
+pub(crate) struct Found {
+    pub(crate) members: Vec<FoundMember>,
     /// All that are shown, in order.
-    pub(super) partitions: Vec<TopicPartition>,
-    pub(super) owners: BTreeMap<TopicPartition, Result<FoundOwner, String>>,
-    pub(super) committed: BTreeMap<TopicPartition, Result<i64, String>>,
-    pub(super) committed_kafka: BTreeMap<TopicPartition, i64>,
-    pub(super) log_ends: BTreeMap<TopicPartition, i64>,
-    pub(super) errors: Vec<String>,
+    pub(crate) partitions: Vec<TopicPartition>,
+    pub(crate) owners: BTreeMap<TopicPartition, Result<FoundOwner, String>>,
+    pub(crate) committed: BTreeMap<TopicPartition, Result<i64, String>>,
+    pub(crate) committed_kafka: BTreeMap<TopicPartition, i64>,
+    pub(crate) log_ends: BTreeMap<TopicPartition, i64>,
+    pub(crate) log_starts: BTreeMap<TopicPartition, i64>,
+    pub(crate) errors: Vec<String>,
 }
 
 /// A node below ids.
-pub(super) struct FoundMember {
-    pub(super) id: String,
+pub(crate) struct FoundMember {
+    pub(crate) id: String,
     /// None where it could not be read.
-    pub(super) stat: Option<Stat>,
-    pub(super) registration: Result<Registration, String>,
+    pub(crate) stat: Option<Stat>,
+    pub(crate) registration: Result<Registration, String>,
 }
 
 impl FoundMember {
-    pub(super) fn is_filtered(&self) -> bool {
+    pub(crate) fn is_filtered(&self) -> bool {
         let subscription = self.registration.as_ref().map(|registration| &registration.subscription);
         subscription.is_ok_and(|it| !matches!(it, Subscription::Static(_)))
     }
 }
 
 /// An owner node.
-pub(super) struct FoundOwner {
-    pub(super) thread: String,
-    pub(super) stat: Stat,
+pub(crate) struct FoundOwner {
+    pub(crate) thread: String,
+    pub(crate) stat: Stat,
+}
+
+/// A view that is being taken.
+pub(crate) struct Taking {
+    began: Instant,
+    now: SystemTime,
+}
+
+impl Taking {
+    pub(crate) fn begun() -> Self {
+        Self { began: Instant::now(), now: clock::now() }
+    }
+
+    /// The view of what was found.
+    pub(crate) fn ended(self, group: &str, found: Found, known: &Known) -> GroupView {
+        GroupView {
+            group: group.to_owned(),
+            taken_ms: clock::millis(self.now),
+            took_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            ..assemble(found, known)
+        }
+    }
 }
 
 /// The view, as far as the nodes say it.
-pub(super) fn assemble(found: Found, exists: impl Fn(&TopicPartition) -> Option<bool>) -> GroupView {
+fn assemble(found: Found, known: &Known) -> GroupView {
     let mut members: Vec<_> = found.members.iter().map(describe_member).collect();
     members.sort_by(|one, other| one.id.cmp(&other.id));
     let partitions: Vec<_> =
-        found.partitions.iter().map(|key| partition(key, &found, &members, exists(key))).collect();
+        found.partitions.iter().map(|key| partition(key, &found, &members, known)).collect();
     for member in &mut members {
         let owned = partitions.iter().filter(|it| it.owner_member == member.id).count();
         member.owned = u32::try_from(owned).unwrap_or(u32::MAX);
@@ -57,7 +86,7 @@ pub(super) fn assemble(found: Found, exists: impl Fn(&TopicPartition) -> Option<
 }
 
 /// Marks what is the asking system's own.
-pub(super) fn with_own(mut view: GroupView, own: &[String]) -> GroupView {
+pub(crate) fn with_own(mut view: GroupView, own: &[String]) -> GroupView {
     for member in &mut view.members {
         member.is_own = own.contains(&member.id);
     }
@@ -97,20 +126,17 @@ fn subscribed(member: GroupMember, subscription: &Subscription) -> GroupMember {
     GroupMember { pattern: pattern.to_owned(), subscription: text, streams, topics, ..member }
 }
 
-fn partition(
-    key: &TopicPartition,
-    found: &Found,
-    members: &[GroupMember],
-    exists: Option<bool>,
-) -> GroupPartition {
+fn partition(key: &TopicPartition, found: &Found, members: &[GroupMember], known: &Known) -> GroupPartition {
     let committed = found.committed.get(key);
     let mut shown = GroupPartition {
         topic: key.topic.to_string(),
         partition: key.partition,
-        exists,
+        exists: known.exists(key),
+        is_subscribed: known.is_wanted(key),
         committed_zookeeper: committed.and_then(|read| read.as_ref().ok().copied()),
         committed_kafka: found.committed_kafka.get(key).copied(),
         log_end: found.log_ends.get(key).copied(),
+        log_start: found.log_starts.get(key).copied(),
         error: committed.and_then(|read| read.as_ref().err().cloned()).unwrap_or_default(),
         ..GroupPartition::default()
     };

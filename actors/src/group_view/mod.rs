@@ -12,16 +12,19 @@
 //! # Rules
 //! * It reads only when it is asked, and once a second at most, whoever asks. So a page that nobody looks at costs
 //!   nothing.
+//! * Nodes are read over a port (`nodes`), by the same code ([`ZooKeeperAdmin::view`](crate::admin::ZooKeeperAdmin::view))
+//!   where no member runs.
 //! * A few reads are under way at a time (`nodes`), out of the many that a session takes: a group of a thousand
 //!   partitions takes a little longer to look at, and no claim or heartbeat waits for it.
 //! * All of it takes [`PATIENCE`] at most, else it is an error: a ZooKeeper that answers slowly holds nobody for long.
 //! * Everybody's names and records are shown as they stand, what cannot be read of them as an error beside them.
 //! * The reads are not atomic: what moves meanwhile may show half.
 
-mod assembled;
-mod brokers;
-mod nodes;
-mod reading;
+pub(crate) mod assembled;
+pub(crate) mod brokers;
+mod member;
+pub(crate) mod nodes;
+pub(crate) mod reading;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +39,7 @@ use crate::fetcher_manager::KnownBrokers;
 use crate::supervise::{ExitGuard, Slot};
 use crate::topic_metadata::TopicMetadata;
 use crate::zk_session::ZkSession;
-use reading::Reading;
+use member::MembersReading;
 
 /// How long a view is given again without being read anew.
 pub const FRESH: Duration = Duration::from_secs(1);
@@ -102,7 +105,7 @@ type Last = Option<(Instant, Result<GroupView, GroupViewError>)>;
 
 /// See the [module's page](self).
 pub struct GroupReader {
-    reading: Arc<Reading>,
+    reading: Arc<MembersReading>,
     /// Held while the group is read: who asks meanwhile gets the same.
     last: Arc<tokio::sync::Mutex<Last>>,
     guard: ExitGuard,
@@ -112,7 +115,7 @@ pub struct GroupReader {
 impl GroupReader {
     /// A reader that is not started yet.
     pub fn new(parts: ReaderParts) -> Self {
-        let (reading, guard) = Reading::new(parts);
+        let (reading, guard) = MembersReading::new(parts);
         Self { reading: Arc::new(reading), last: Arc::default(), guard, messages: 0 }
     }
 }

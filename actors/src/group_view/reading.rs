@@ -1,40 +1,45 @@
-//! One read of the group: members, owners, topics, offsets, in this order.
+//! One read of the group's nodes: members, owners, topics, offsets, in this order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kafka_troupe_proto::TopicPartition;
-use kafka_troupe_proto::config::{ConsumerConfig, OffsetsStorage};
 use kafka_troupe_proto::group::Member;
-use kafka_troupe_proto::schemas::group::v1::GroupView;
 use kafka_troupe_proto::zk::offset::parse_offset;
 use kafka_troupe_proto::zk::registration::Registration;
 use kafka_troupe_proto::zk::{ConsumerThreadId, paths, topic};
-use tokio::time::Instant;
 
-use super::assembled::{Found, FoundMember, FoundOwner, assemble};
-use super::brokers::Brokers;
+use super::assembled::{Found, FoundMember, FoundOwner};
 use super::nodes::{Nodes, each};
-use super::{GroupViewError, PATIENCE, ReaderParts};
-use crate::clock;
-use crate::supervise::{ExitGuard, Slot};
+use crate::supervise::Slot;
 use crate::topic_metadata::{ReadTopics, TopicMetadata};
+use crate::zk_session::ZkError;
 
-/// What a read needs; the same for all of one life of the reader.
-pub(super) struct Reading {
-    config: Arc<ConsumerConfig>,
-    consumer_id: String,
-    nodes: Nodes,
-    metadata: Slot<TopicMetadata>,
-    brokers: Brokers,
+/// What a read needs; the same for all of one life of who reads.
+pub(crate) struct Reading {
+    pub(crate) nodes: Nodes,
+    /// Topics that filters do not take in, whatever they say.
+    pub(crate) kept_out: &'static [&'static str],
+    pub(crate) topics_from: TopicsFrom,
+    /// Whether partitions are shown of which nothing but an offset is there.
+    pub(crate) shows_left_offsets: bool,
+}
+
+/// Who tells which topics there are.
+pub(crate) enum TopicsFrom {
+    ZooKeeper,
+    /// With `bootstrap.servers`.
+    Metadata(Slot<TopicMetadata>),
+    /// Brokers have told already.
+    Told(Topics),
 }
 
 /// Partition numbers by topic.
-type Topics = BTreeMap<Arc<str>, Vec<i32>>;
+pub(crate) type Topics = BTreeMap<Arc<str>, Vec<i32>>;
 
 /// What is known of topics.
 #[derive(Default)]
-struct Known {
+pub(crate) struct Known {
     /// No numbers: it does not exist.
     topics: Topics,
     /// These are all that exist; else one that is missing could not be read.
@@ -45,10 +50,20 @@ struct Known {
 
 impl Known {
     /// None where it could not be read.
-    fn exists(&self, key: &TopicPartition) -> Option<bool> {
+    pub(crate) fn exists(&self, key: &TopicPartition) -> Option<bool> {
         let numbers = self.topics.get(&key.topic);
         let listed = numbers.map(|numbers| numbers.binary_search(&key.partition).is_ok());
         listed.or(self.are_all.then_some(false))
+    }
+
+    /// Those that are known to exist: old brokers make a topic that they are asked for.
+    pub(crate) fn existing(&self, keys: &[TopicPartition]) -> Vec<TopicPartition> {
+        keys.iter().filter(|key| self.exists(key) == Some(true)).cloned().collect()
+    }
+
+    /// Whether somebody subscribes to its topic.
+    pub(crate) fn is_wanted(&self, key: &TopicPartition) -> bool {
+        self.wanted.contains(&key.topic)
     }
 
     fn subscribed(&self) -> impl Iterator<Item = TopicPartition> {
@@ -60,39 +75,28 @@ impl Known {
 }
 
 impl Reading {
-    pub(super) fn new(parts: ReaderParts) -> (Self, ExitGuard) {
-        let ReaderParts { config, consumer_id, session, metadata, brokers, connect, guard } = parts;
-        let nodes = Nodes::new(&config.group_id, session);
-        let brokers = Brokers::new(&config, connect, brokers);
-        (Self { config, consumer_id, nodes, metadata, brokers }, guard)
-    }
-
-    /// An error only where nothing can be shown.
-    pub(super) async fn read(&self) -> Result<GroupView, GroupViewError> {
-        let (began, now) = (Instant::now(), clock::now());
-        let group = &self.config.group_id;
-        let members = self.members().await.map_err(|why| GroupViewError::new(group, why))?;
-        let mut found = Found { members, ..Found::default() };
+    /// What the nodes say, and of which topics. `in_kafka`: offsets that are known to be stored there, which are shown.
+    ///
+    /// # Errors
+    /// Only where nothing can be shown.
+    pub(crate) async fn read(
+        &self,
+        in_kafka: BTreeMap<TopicPartition, i64>,
+    ) -> Result<(Found, Known), String> {
+        let mut found =
+            Found { members: self.members().await?, committed_kafka: in_kafka, ..Found::default() };
         self.owners(&mut found).await;
         self.latecomers(&mut found).await;
-        let known = self.topics(&mut found).await;
-        let keys: BTreeSet<_> = found.owners.keys().cloned().chain(known.subscribed()).collect();
+        let mut keys: BTreeSet<_> =
+            found.owners.keys().chain(found.committed_kafka.keys()).cloned().collect();
+        if self.shows_left_offsets {
+            keys.extend(self.partitions_below(&self.nodes.paths.offsets(), &mut found.errors).await);
+        }
+        let known = self.topics(&keys, &mut found).await;
+        keys.extend(known.subscribed());
         found.partitions = keys.into_iter().collect();
         self.offsets(&mut found).await;
-        self.ask_brokers(&known, &mut found).await;
-        let view = assemble(found, |key| known.exists(key));
-        Ok(GroupView {
-            group: group.clone(),
-            consumer_id: self.consumer_id.clone(),
-            taken_ms: clock::millis(now),
-            took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            ..view
-        })
-    }
-
-    pub(super) fn took_too_long(&self) -> GroupViewError {
-        let why = format!("its nodes were not read within {PATIENCE:?}; ask again");
-        GroupViewError::new(&self.config.group_id, why)
+        Ok((found, known))
     }
 
     async fn members(&self) -> Result<Vec<FoundMember>, String> {
@@ -127,13 +131,13 @@ impl Reading {
         }
     }
 
-    /// The topics that somebody subscribes to, or that have owner nodes.
-    async fn topics(&self, found: &mut Found) -> Known {
+    /// The topics that somebody subscribes to, and those of `keys`.
+    async fn topics(&self, keys: &BTreeSet<TopicPartition>, found: &mut Found) -> Known {
         let is_filtered = found.members.iter().any(FoundMember::is_filtered);
-        let by_brokers = !self.config.bootstrap_servers.is_empty();
-        let source = match by_brokers {
-            false => self.names(is_filtered).await.map(|names| (names, None)),
-            true => self.told().await.map(|(names, topics)| (names, Some(topics))),
+        let source = match &self.topics_from {
+            TopicsFrom::ZooKeeper => self.names(is_filtered).await.map(|names| (names, None)),
+            TopicsFrom::Metadata(metadata) => told_by(metadata).await.map(with_names),
+            TopicsFrom::Told(topics) => Ok(with_names(topics.clone())),
         };
         let (names, told) = source.unwrap_or_else(|why| {
             found.errors.push(why);
@@ -142,10 +146,10 @@ impl Reading {
         let wanted = self.wanted(&names, found);
         match told {
             Some(topics) => Known { topics, are_all: true, wanted },
-            None if by_brokers => Known::default(),
+            None if matches!(self.topics_from, TopicsFrom::Metadata(_)) => Known::default(),
             None => {
-                let owned = found.owners.keys().map(|key| Arc::clone(&key.topic));
-                let topics = self.numbers(wanted.iter().cloned().chain(owned).collect(), found).await;
+                let left = keys.iter().map(|key| Arc::clone(&key.topic));
+                let topics = self.numbers(wanted.iter().cloned().chain(left).collect(), found).await;
                 Known { topics, are_all: false, wanted }
             }
         }
@@ -155,8 +159,7 @@ impl Reading {
         let mut wanted = BTreeSet::new();
         for member in &mut found.members {
             let Ok(registration) = &member.registration else { continue };
-            let kept_out = self.config.kept_out_topics();
-            match Member::expand(&member.id, &registration.subscription, names, kept_out) {
+            match Member::expand(&member.id, &registration.subscription, names, self.kept_out) {
                 Ok(expanded) => wanted.extend(expanded.topics.into_keys()),
                 Err(error) => member.registration = Err(error.to_string()),
             }
@@ -170,14 +173,6 @@ impl Reading {
             true => self.nodes.children(paths::BROKER_TOPICS).await.map_err(|error| error.to_string()),
             false => Ok(Vec::new()),
         }
-    }
-
-    async fn told(&self) -> Result<(Vec<String>, Topics), String> {
-        let picture = self.metadata.send(ReadTopics).await;
-        let picture = picture.map_err(|_| "the actor that asks for topics is not running".to_owned())??;
-        let topics = picture.topics.iter();
-        let topics: Topics = topics.map(|(name, it)| (Arc::clone(name), it.partitions.clone())).collect();
-        Ok((topics.keys().map(ToString::to_string).collect(), topics))
     }
 
     async fn numbers(&self, wanted: BTreeSet<Arc<str>>, found: &mut Found) -> Topics {
@@ -199,25 +194,15 @@ impl Reading {
         topics
     }
 
+    /// The partitions that have a node below owners or offsets.
+    async fn partitions_below(&self, path: &str, errors: &mut Vec<String>) -> Vec<TopicPartition> {
+        let (keys, failed) = partitions_below(&self.nodes, path).await;
+        errors.extend(failed.iter().map(ToString::to_string));
+        keys
+    }
+
     async fn owners(&self, found: &mut Found) {
-        let topics = self.nodes.children(&self.nodes.paths.owners()).await.unwrap_or_else(|error| {
-            found.errors.push(error.to_string());
-            Vec::new()
-        });
-        let listed = each(topics, async |topic: String| {
-            let nodes = self.nodes.children(&self.nodes.paths.owner_topic(&topic)).await;
-            (Arc::<str>::from(topic), nodes)
-        });
-        let mut keys = Vec::new();
-        for (topic, nodes) in listed.await {
-            match nodes {
-                Ok(nodes) => {
-                    let numbers = nodes.iter().filter_map(|node| node.parse().ok());
-                    keys.extend(numbers.map(|number| TopicPartition::new(Arc::clone(&topic), number)));
-                }
-                Err(error) => found.errors.push(error.to_string()),
-            }
-        }
+        let keys = self.partitions_below(&self.nodes.paths.owners(), &mut found.errors).await;
         let read = each(keys, async |key: TopicPartition| {
             let read = self.nodes.data(&self.nodes.paths.owner(&key)).await;
             let owner = match read {
@@ -246,28 +231,37 @@ impl Reading {
         });
         found.committed = read.await.into_iter().flatten().collect();
     }
+}
 
-    /// What brokers tell: what they do not is absent, with one reason for all of it.
-    async fn ask_brokers(&self, known: &Known, found: &mut Found) {
-        // old brokers make a topic that they are asked for
-        let exists = |key: &&TopicPartition| known.exists(key) == Some(true);
-        let keys: Vec<_> = found.partitions.iter().filter(exists).cloned().collect();
-        if keys.is_empty() {
-            return;
-        }
-        let in_kafka = async {
-            match self.config.offsets_storage {
-                OffsetsStorage::Kafka => self.brokers.committed(&keys).await,
-                _ => Ok(BTreeMap::new()),
+/// The partitions that have a node below `owners` or `offsets`, and what could not be read.
+pub(crate) async fn partitions_below(nodes: &Nodes, path: &str) -> (Vec<TopicPartition>, Vec<ZkError>) {
+    let topics = match nodes.children(path).await {
+        Ok(topics) => topics,
+        Err(error) => return (Vec::new(), vec![error]),
+    };
+    let listed = each(topics, async |topic: String| {
+        let listed = nodes.children(&format!("{path}/{topic}")).await;
+        (Arc::<str>::from(topic), listed)
+    });
+    let (mut keys, mut errors) = (Vec::new(), Vec::new());
+    for (topic, listed) in listed.await {
+        match listed {
+            Ok(names) => {
+                let numbers = names.iter().filter_map(|name| name.parse().ok());
+                keys.extend(numbers.map(|number| TopicPartition::new(Arc::clone(&topic), number)));
             }
-        };
-        let (ends, in_kafka) = tokio::join!(self.brokers.log_ends(&keys), in_kafka);
-        let (ends, errors) = ends;
-        found.log_ends = ends;
-        found.errors.extend(errors);
-        match in_kafka {
-            Ok(committed) => found.committed_kafka = committed,
-            Err(why) => found.errors.push(why),
+            Err(error) => errors.push(error),
         }
     }
+    (keys, errors)
+}
+
+async fn told_by(metadata: &Slot<TopicMetadata>) -> Result<Topics, String> {
+    let picture = metadata.send(ReadTopics).await;
+    let picture = picture.map_err(|_| "the actor that asks for topics is not running".to_owned())??;
+    Ok(picture.topics.iter().map(|(name, it)| (Arc::clone(name), it.partitions.clone())).collect())
+}
+
+fn with_names(topics: Topics) -> (Vec<String>, Option<Topics>) {
+    (topics.keys().map(ToString::to_string).collect(), Some(topics))
 }

@@ -42,6 +42,7 @@ use tokio::time::Instant;
 
 pub use error::CommitError;
 pub use offsets_channel::ChannelSettings;
+pub(crate) use offsets_channel::hint;
 pub use outcome::{CommitOutcome, CommittedOffset, ToCommit};
 pub use resetting::CommitReset;
 pub use seeking::CommitSeek;

@@ -56,6 +56,7 @@ pub use failing::{DeadLettered, Failure, HaltsChanged, PartitionFailed, PassedOv
 use failing::{FailedWith, KnownFailures};
 pub use pull::KafkaStream;
 pub use read_options::ReadOptions;
+pub(crate) use reader::why as why_unreadable;
 pub use streams::{StreamHandle, Streams};
 pub use unreadable::Unreadable;
 use unreadable::UnreadablePartitions;

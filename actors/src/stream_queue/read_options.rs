@@ -17,7 +17,7 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    pub(super) fn decompressor(&self) -> Decompressor {
+    pub(crate) fn decompressor(&self) -> Decompressor {
         Decompressor::new(self.decompressed_batch_max_bytes)
     }
 }

@@ -188,7 +188,7 @@ impl ChunkReader {
                     // of a control batch the cursor shows no records
                     let cursor = batch.records();
                     let partition = Arc::clone(&self.chunk.partition);
-                    self.current = Some((Arc::new(SharedBatch { batch, partition }), cursor));
+                    self.current = Some((Arc::new(SharedBatch { batch, from: partition.into() }), cursor));
                     return None;
                 }
                 Some(Ok(batch)) => self.pass(batch.next_offset),
@@ -261,7 +261,7 @@ impl ChunkReader {
             }
             // of a control batch the cursor shows no records
             let (mut cursor, partition) = (batch.records(), Arc::clone(&self.chunk.partition));
-            let batch = Arc::new(SharedBatch { batch, partition });
+            let batch = Arc::new(SharedBatch { batch, from: partition.into() });
             loop {
                 match next_unusual(&mut cursor) {
                     Ok(Some(raw)) if raw.offset < next => records.push(Record::new(Arc::clone(&batch), raw)),
@@ -301,7 +301,7 @@ fn filter(chunk: &FetchedChunk, options: &ReadOptions) -> Option<TransactionFilt
 }
 
 /// What is wrong, and the property by which it may be put right.
-pub(super) fn why(problem: &RecordsProblem) -> String {
+pub(crate) fn why(problem: &RecordsProblem) -> String {
     match problem {
         RecordsProblem::Compression(CompressionError::TooLarge { .. }) => {
             format!("{problem}: raise troupe.decompressed.batch.max.bytes")

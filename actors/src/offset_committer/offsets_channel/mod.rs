@@ -37,6 +37,8 @@ mod jobs;
 mod requests;
 mod task;
 
+pub(crate) use requests::hint;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 

@@ -52,7 +52,7 @@ fn is_final(error: ErrorCode) -> bool {
 }
 
 /// What to do about an error that does not pass by itself.
-pub(super) fn hint(error: ErrorCode) -> &'static str {
+pub(crate) fn hint(error: ErrorCode) -> &'static str {
     match error {
         // without generation and member a commit is taken while the group has no members in Kafka
         ErrorCode::IllegalGeneration | ErrorCode::UnknownMemberId | ErrorCode::RebalanceInProgress => {

@@ -61,7 +61,7 @@ impl Walk {
             match self.batches.next_batch(decompressor) {
                 Some(Ok(batch)) if self.is_wanted(&batch) => {
                     let (cursor, partition) = (batch.records(), Arc::clone(&self.chunk.partition));
-                    self.current = Some((Arc::new(SharedBatch { batch, partition }), cursor));
+                    self.current = Some((Arc::new(SharedBatch { batch, from: partition.into() }), cursor));
                 }
                 Some(Ok(batch)) => return Walked::Passed(batch.next_offset),
                 Some(Err(error)) => return self.failed(&error),

@@ -98,7 +98,7 @@ impl ChunkReader {
         match self.batches.next_batch(decompressor) {
             Some(Ok(batch)) if self.is_wanted(&batch) => {
                 let (cursor, partition) = (batch.records(), Arc::clone(&self.chunk.partition));
-                self.current = Some((Arc::new(SharedBatch { batch, partition }), cursor));
+                self.current = Some((Arc::new(SharedBatch { batch, from: partition.into() }), cursor));
                 true
             }
             Some(Ok(batch)) => {

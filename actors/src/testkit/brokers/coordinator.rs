@@ -300,8 +300,8 @@ impl State {
             return wire::OffsetFetchResponse::default().with_error_code(code);
         }
         let group = request.group_id.as_str();
-        // no member asks for all that its group has, which is to name none
-        let topics = request.topics.unwrap_or_default().into_iter().map(|topic| {
+        let topics = request.topics.unwrap_or_else(|| self.coordinator.all_of(group));
+        let topics = topics.into_iter().map(|topic| {
             let name = topic.name;
             let indexes = topic.partition_indexes.into_iter();
             let partitions = indexes.map(|index| self.coordinator.fetch_one(group, &name, index, refusal));
@@ -313,6 +313,18 @@ impl State {
 }
 
 impl Coordinator {
+    /// Who names no topics asks for all that the group has.
+    fn all_of(&self, group: &str) -> Vec<wire::offset_fetch_request::OffsetFetchRequestTopic> {
+        use wire::offset_fetch_request::OffsetFetchRequestTopic;
+        let stored = self.stored.keys().filter(|(of, _)| &**of == group);
+        let one = |(_, key): &(Arc<str>, TopicPartition)| {
+            OffsetFetchRequestTopic::default()
+                .with_name(TopicName(StrBytes::from_string(key.topic.to_string())))
+                .with_partition_indexes(vec![key.partition])
+        };
+        stored.map(one).collect()
+    }
+
     fn fetch_one(
         &mut self,
         group: &str,
