@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -49,7 +50,7 @@ impl Ended {
 
 /// A running `troupe consume`; killed when dropped.
 pub struct Troupe {
-    child: Child,
+    child: Killed,
     lines: Receiver<String>,
     errors: Option<JoinHandle<String>>,
 }
@@ -64,15 +65,29 @@ impl Troupe {
 
     /// `troupe consume` with just these arguments.
     pub fn run(arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_troupe"));
-        command.arg("consume").args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // whoever runs the tests may ignore it (`nohup`)
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_troupe"), "consume"]).args(arguments);
+        Self::start(command)
+    }
+
+    /// A line in a shell, which is to `exec "$TROUPE"`.
+    pub fn shell(line: &str, folder: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(folder).env("TROUPE", env!("CARGO_BIN_EXE_troupe"));
+        Self::start(command)
+    }
+
+    fn start(mut command: Command) -> Self {
+        command.env_remove("RUST_LOG").stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = Killed(command.spawn().unwrap());
         // who does not take the lines holds it up, as a slow pipe does
         let (line, lines) = sync_channel(0);
-        let output = BufReader::new(child.stdout.take().unwrap());
+        let output = BufReader::new(child.0.stdout.take().unwrap());
         // ends when the test has: nobody hears it any more
         thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|text| line.send(text)));
-        let mut output = child.stderr.take().unwrap();
+        let mut output = child.0.stderr.take().unwrap();
         let errors = thread::spawn(move || {
             let mut text = String::new();
             output.read_to_string(&mut text).unwrap();
@@ -87,11 +102,21 @@ impl Troupe {
     }
 
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(Pid::from_child(&self.child.0), signal).unwrap();
+    }
+
+    /// Nobody reads its lines any more: the pipe is closed once it has written another.
+    pub fn close_stdout(&mut self) {
+        (_, self.lines) = sync_channel(0);
+    }
+
+    /// Waits for its end, and reads none of its lines any more.
+    pub fn end_unread(mut self) -> ExitStatus {
+        eventually("its end", || self.child.0.try_wait().unwrap().ok_or_else(|| "it runs".to_owned()))
     }
 
     /// Waits for its end; the lines are those that [`next_lines`](Self::next_lines) has not given.
@@ -104,17 +129,43 @@ impl Troupe {
                 Err(RecvTimeoutError::Timeout) => panic!("troupe neither prints nor ends"),
             }
         }
-        let status = self.child.wait().unwrap();
+        let status = self.child.0.wait().unwrap();
         Ended { status, lines, errors: self.errors.take().unwrap().join().unwrap() }
     }
 }
 
-impl Drop for Troupe {
+/// A process that does not outlive the test.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
     fn drop(&mut self) {
         // an error: it has ended
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
+}
+
+/// All that `troupe consume` prints, to the byte, when it ends well.
+pub fn printed_bytes(arguments: &[&str]) -> Vec<u8> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_troupe"));
+    command.arg("consume").args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// All that a class prints, to the byte, when it ends well.
+pub fn printed_bytes_by(
+    cluster: &Cluster,
+    version: KafkaVersion,
+    class: &str,
+    arguments: &[&str],
+) -> Vec<u8> {
+    let mut child = cluster.java(version, class, arguments).unwrap();
+    let mut printed = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut printed).unwrap();
+    assert!(child.wait().unwrap().success(), "{arguments:?}: {}", log(&child));
+    printed
 }
 
 /// Writes lines by `kafka.tools.ConsoleProducer`.

@@ -6,12 +6,17 @@ use crate::programs::{Troupe, exit_code};
 use crate::znodes::Znodes;
 use crate::{new, old};
 
-/// The line on stderr of a run that failed.
+/// What cannot be: the line on stderr.
 fn refusal(arguments: &[&str]) -> String {
+    refusal_with(2, arguments)
+}
+
+/// The line on stderr of a run that failed.
+fn refusal_with(code: i32, arguments: &[&str]) -> String {
     let begun = Instant::now();
     let ended = Troupe::run(arguments).end();
     assert!(begun.elapsed() < Duration::from_secs(12), "{:?}: {arguments:?}", begun.elapsed());
-    assert_eq!(exit_code(&ended), 1, "{ended:?}");
+    assert_eq!(exit_code(&ended), code, "{ended:?}");
     assert_eq!(ended.lines, [""; 0]);
     let line = ended.errors.strip_suffix('\n').unwrap_or_default();
     assert!(!line.is_empty() && !line.contains('\n'), "one line: {}", ended.errors);
@@ -20,7 +25,7 @@ fn refusal(arguments: &[&str]) -> String {
 
 /// The line for a ZooKeeper at `connect`.
 fn refusal_at(connect: &str) -> String {
-    refusal(&["--zookeeper", connect, "--group", "refused", "--topic", "t"])
+    refusal_with(3, &["--zookeeper", connect, "--group", "refused", "--topic", "t"])
 }
 
 #[test]
@@ -60,14 +65,15 @@ fn a_group_id_that_is_no_name() {
 fn no_stream_at_all() {
     let connect = old().zookeeper_connect();
     let arguments = ["--zookeeper", &connect, "--group", "streamless", "--topic", "t", "--threads", "0"];
-    assert_eq!(refusal(&arguments), "topic t: at least one stream is needed");
+    let ended = Troupe::run(&arguments).end();
+    assert_eq!((exit_code(&ended), ended.lines.len()), (2, 0), "{ended:?}");
+    assert!(ended.errors.contains("0 is not in 1..=1000"), "{ended:?}");
     assert!(!Znodes::of(old()).exists("/consumers/streamless"));
 }
 
 #[test]
 fn what_is_missing_or_not_there_yet() {
     let zookeeper = ["--zookeeper", "zk", "--topic", "t"];
-    assert_eq!(refusal(&zookeeper), "missing required property `group.id`");
     assert_eq!(
         refusal(&["--group", "refused", "--topic", "t"]),
         "missing required property `zookeeper.connect`"
@@ -100,4 +106,48 @@ fn b11_a_a_filter_that_is_none_or_means_something_else_here() {
         assert!(line.starts_with(why), "{line}");
     }
     assert!(!Znodes::of(old()).exists("/consumers/unfiltered"));
+}
+
+#[test]
+fn groups_that_do_not_match() {
+    let arguments =
+        ["--zookeeper", "zk", "--topic", "t", "--group", "a", "--consumer-property", "group.id=b"];
+    assert_eq!(
+        refusal(&arguments),
+        "The group ids provided in different places (directly using '--group', via '--consumer-property', or via \
+         '--consumer.config') do not match. Detected group ids: 'b', 'a'"
+    );
+}
+
+#[test]
+fn a_beginning_that_is_no_beginning() {
+    let arguments = ["--zookeeper", "zk", "--topic", "t", "--from-beginning"];
+    let property = ["--consumer-property", "auto.offset.reset=largest"];
+    assert_eq!(
+        refusal(&[&arguments[..], &property].concat()),
+        "Can't simultaneously specify --from-beginning and 'auto.offset.reset=largest', please remove one option"
+    );
+}
+
+#[test]
+fn a_formatter_or_a_decoder_that_there_is_not() {
+    let arguments = ["--zookeeper", "zk", "--topic", "t"];
+    let line = refusal(&[&arguments[..], &["--formatter", "com.example.Ours"]].concat());
+    assert!(line.starts_with("no formatter `com.example.Ours`; there are default, "), "{line}");
+    let line = refusal(&[&arguments[..], &["--value-deserializer", "com.example.Ours"]].concat());
+    assert!(
+        line.starts_with("value.deserializer: no decoder `com.example.Ours`; there are utf8, "),
+        "{line}"
+    );
+}
+
+/// As the old tool says it, and with its exit code.
+#[test]
+fn a_zookeeper_without_kafka() {
+    let connect = format!("{}/nothing/here", new().zookeeper_connect());
+    Znodes::of(new()).put("/nothing/here", "");
+    let ended = Troupe::run(&["--zookeeper", &connect, "--topic", "t"]).end();
+    assert_eq!(exit_code(&ended), 1, "{ended:?}");
+    assert_eq!(ended.errors, "No brokers found in ZK.\n");
+    assert_eq!(Znodes::of(new()).children("/nothing/here"), [""; 0]);
 }

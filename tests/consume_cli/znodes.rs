@@ -2,55 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
-use troupe_cluster::Cluster;
-use zookeeper_async::{ZkError, ZkResult, ZooKeeper};
+#[allow(dead_code, reason = "tests of the other tools use the rest")]
+#[path = "../tools/znodes.rs"]
+mod nodes;
 
-use crate::programs::PATIENCE;
-
-/// A session of our own, below the cluster's chroot.
-pub struct Znodes {
-    runtime: Runtime,
-    client: ZooKeeper,
-}
+pub use nodes::Znodes;
 
 impl Znodes {
-    pub fn of(cluster: &Cluster) -> Self {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let connect = cluster.zookeeper_connect();
-        let client = runtime
-            .block_on(async { timeout(PATIENCE, ZooKeeper::connect(&connect, PATIENCE, |_| {})).await })
-            .expect("a session in time")
-            .unwrap();
-        Self { runtime, client }
-    }
-
-    fn ask<T>(&self, asking: impl Future<Output = ZkResult<T>>) -> Option<T> {
-        let answer = self.runtime.block_on(async { timeout(PATIENCE, asking).await });
-        match answer.expect("an answer in time") {
-            Ok(found) => Some(found),
-            Err(ZkError::NoNode) => None,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// Names of children; none where there is no node.
-    pub fn children(&self, path: &str) -> Vec<String> {
-        let mut names = self.ask(self.client.get_children(path, false)).unwrap_or_default();
-        names.sort_unstable();
-        names
-    }
-
-    pub fn exists(&self, path: &str) -> bool {
-        self.ask(self.client.exists(path, false)).flatten().is_some()
-    }
-
-    pub fn data(&self, path: &str) -> Option<String> {
-        let (data, _) = self.ask(self.client.get_data(path, false))?;
-        Some(String::from_utf8(data).unwrap())
-    }
-
     fn data_below(&self, path: &str) -> BTreeMap<i32, String> {
         let names = self.children(path);
         let read = |name: &String| Some((name.parse().unwrap(), self.data(&format!("{path}/{name}"))?));
