@@ -57,7 +57,7 @@ fn b02_a_second_live_member_with_the_same_id_is_refused(version: KafkaVersion) {
     let before = group.registration("m");
     let begun = Instant::now();
     let mut second = group.join("other", 1, &[SESSION, &["consumer.id=m"]].concat());
-    assert_eq!(second.wait().code(), Some(1));
+    assert_eq!(second.wait().code(), Some(3));
     assert!(begun.elapsed() < Duration::from_secs(20), "refused after {:?}", begun.elapsed());
     let errors = second.errors();
     let refusal = format!("id in use by session 0x{:x}", before.session.expect("it is ephemeral"));

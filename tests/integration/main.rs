@@ -31,6 +31,7 @@
 //! - [`kafka_offsets_stored`], [`kafka_offsets_coordinator`]: offsets stored in Kafka, alone and with ZooKeeper, and the
 //!   broker that has them.
 //! - [`offsets_topic`]: what brokers store of other groups, as Kafka's own consumer reads it.
+//! - [`kafka_admin`]: brokers of each generation, asked and told outside any group.
 //! - [`metrics`], [`metrics_text`]: what Prometheus reads, and how a member says that it does.
 //! - [`group_view`]: the whole group, as it is shown to people.
 //! - [`znodes`]: what stands in ZooKeeper, byte by byte.
@@ -63,6 +64,7 @@ mod handlers;
 mod identity;
 mod in_flight;
 mod interleavings;
+mod kafka_admin;
 mod kafka_offsets_coordinator;
 mod kafka_offsets_stored;
 mod kept;

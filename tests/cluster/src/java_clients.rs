@@ -177,6 +177,37 @@ impl Cluster {
         let arguments = [&[topic, &*journal, name, &servers], properties].concat();
         JavaMember::new(self.java_source(version, "GroupMember", &arguments)?)
     }
+
+    /// A share consumer of a release (4.1 up) that will be a member of a share group, ready to [join](JavaMember::join).
+    ///
+    /// # Errors
+    /// Those of [`Cluster::old_member`].
+    pub fn share_member(
+        &self,
+        version: KafkaVersion,
+        topic: &str,
+        group: &str,
+    ) -> Result<JavaMember, ClusterError> {
+        let servers = format!("bootstrap.servers={}", self.bootstrap());
+        let group = format!("group.id={group}");
+        JavaMember::new(self.java_source(version, "ShareMember", &[topic, &servers, &group])?)
+    }
+
+    /// What the coordinator, the first broker, takes for a member of a streams group (4.1 up), ready to
+    /// [join](JavaMember::join): it processes nothing, and is gone when its session of 45 s is out.
+    ///
+    /// # Errors
+    /// Those of [`Cluster::old_member`].
+    pub fn streams_member(
+        &self,
+        version: KafkaVersion,
+        topic: &str,
+        group: &str,
+    ) -> Result<JavaMember, ClusterError> {
+        let bootstrap = self.bootstrap();
+        let first = bootstrap.split(',').next().unwrap_or_default();
+        JavaMember::new(self.java_source(version, "StreamsMember", &[topic, first, group])?)
+    }
 }
 
 impl JavaMember {
