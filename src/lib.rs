@@ -131,6 +131,12 @@
 //! consumer's metrics beside ours, and spans of `tracing` that put topic, partition and offset before what a handler logs:
 //! [`observing`].
 //!
+//! # Groups from outside
+//!
+//! [`admin`] looks after groups without joining one: members, owners, offsets and lag, of groups in ZooKeeper and of those
+//! that Kafka coordinates; offsets set, groups deleted, partitions read. The program `troupe` (feature `cli`) does it on
+//! the command line, in place of Kafka's old scripts.
+//!
 //! # Which topics
 //!
 //! Topics by name ([`Builder::handle`], [`Builder::pull`]), each with its own streams, or all that a [`TopicFilter`]
@@ -163,6 +169,7 @@
 //! | `metrics` | Prometheus text: the module `metrics` |
 //! | `opentelemetry` | trace headers of records become the parents of their handlers' spans |
 //! | `web` | health, metrics, status and a dashboard for an actix-web app: the module `web` |
+//! | `cli` | the program `troupe`; nothing for the library |
 //! | `testkit` | your application in its own `cargo test`, without servers: the module `testkit` |
 //!
 //! # What a version promises
@@ -185,6 +192,7 @@ pub mod web;
 pub use kafka_troupe_actors as actors;
 pub use kafka_troupe_proto as proto;
 
+pub use kafka_troupe_actors::admin;
 pub use kafka_troupe_actors::consumer_system::{
     Builder, Commit, Group, Metrics, Offsets, Pause, PauseError, PauseTopic, Resume, ResumeTopic, Seek,
     SeekError, Shutdown, Subscribed,

@@ -26,7 +26,19 @@
 //! # What to check before the next step
 //!
 //! Wait for one `auto.commit.interval.ms` after the last restart. `ZK` is `zookeeper.connect` with its chroot; `G`,
-//! `T` and `P` are group, topic and partition. Take the tools that come with the brokers.
+//! `T` and `P` are group, topic and partition. `troupe` looks from outside, and sets nothing here:
+//!
+//! ```text
+//! troupe verify --zookeeper ZK --group G                                              # all is owned once, and moves
+//! troupe groups describe --zookeeper ZK --group G                                     # who is there, and how far
+//! troupe offsets copy --zookeeper ZK --group G --from zookeeper --to kafka --dry-run  # both stores, row by row
+//! ```
+//!
+//! `offsets copy --dry-run` says of each partition what the other store lacks: NEW-OFFSET, where there is nothing of it
+//! yet. Without `--dry-run` it sets just that, beside running members too: what they own, or what both stores have, it
+//! leaves alone. `--from kafka --to zookeeper` is the way back.
+//!
+//! The same by the tools that come with the brokers:
 //!
 //! ```text
 //! zookeeper-shell.sh ZK ls /consumers/G/ids                                        # who is there
@@ -35,16 +47,19 @@
 //! ```
 //!
 //! - **1 to 2**: Kafka has nothing of this group, or less than ZooKeeper. What is larger there, of an earlier
-//!   attempt, would win: delete it (`kafka-consumer-groups.sh --bootstrap-server B --delete --group G`).
+//!   attempt, would win: delete it (`troupe groups delete --bootstrap-server B --group G`, or
+//!   `kafka-consumer-groups.sh --bootstrap-server B --delete --group G`).
 //! - **2 to 3**: note ZooKeeper's offsets; then Kafka has at least those, for every partition. (One that nobody
-//!   has owned at step 2 has none there, and would begin by `auto.offset.reset`.)
+//!   has owned at step 2 has none there, and would begin by `auto.offset.reset`: `offsets copy` shows it, and without
+//!   `--dry-run` sets it.)
 //! - **3 to 2**: ZooKeeper's offsets stand still, and are lower than Kafka's. They are not if someone has reset the
 //!   group in Kafka alone (`--reset-offsets`, [`Seek`](crate::Seek) at step 3): the larger wins, and the reset is
 //!   undone. At step 3 nobody needs them, so delete them first, to be sure: `zookeeper-shell.sh ZK deleteall
-//!   /consumers/G/offsets` (`rmr` before 3.5).
+//!   /consumers/G/offsets` (`rmr` before 3.5; `troupe groups delete` does not, while members are registered).
 //! - **2 to 1**: note Kafka's offsets; then ZooKeeper has at least those, for every partition. One to which no record
 //!   comes stays behind, or without an offset, as long as a Scala member has it. Ours raises it with its first
-//!   commit: stop the Scala member until one of ours has done so. Without any of ours, write what Kafka has:
+//!   commit: stop the Scala member until one of ours has done so. Without any of ours, write what Kafka has, with
+//!   `troupe offsets copy --from kafka --to zookeeper` once the members are stopped, or
 //!   `zookeeper-shell.sh ZK set /consumers/G/offsets/T/P OFFSET` (`create`, if it is not there).
 //!
 //! # To Kafka's own consumer
@@ -54,7 +69,8 @@
 //!
 //! 1. At step 3 (or 2), start the new consumers up to, but without, `subscribe`: same `group.id`, and
 //!    `auto.offset.reset=none`, so that an offset that is missing is an error.
-//! 2. Stop all members, and see that `/consumers/G/ids` is empty. The last one to go has committed.
+//! 2. Stop all members, and see that `/consumers/G/ids` is empty (`troupe groups describe --zookeeper ZK --group G
+//!    --state`: MEMBERS 0). The last one to go has committed.
 //! 3. Subscribe. They go on at the exact offset: none lost, none handled again. The gap is the brokers'
 //!    `group.initial.rebalance.delay.ms` (3 s by default), and the time in which a first member joins (under a second).
 //!
@@ -64,12 +80,14 @@
 //! # And back
 //!
 //! 1. Stop the consumers by `close()`, which commits and leaves. One that was killed keeps the group for its
-//!    `session.timeout.ms`: wait until `--describe --group G --state` shows no members.
+//!    `session.timeout.ms`: wait until `troupe groups describe --bootstrap-server B --group G --state` shows no
+//!    members.
 //! 2. Delete ZooKeeper's offsets, as above: they are of the time before, and win if there was a reset since.
 //! 3. Start ours at step 2. They go on at the exact offset.
 //! 4. Once both stores have the offsets (the check of 2 to 3), delete the group in Kafka *while ours run*:
-//!    `kafka-consumer-groups.sh --bootstrap-server B --delete --group G`. Their next commit stores all again. Without
-//!    this, brokers from 2.1 on remember that the group was Kafka's own, and drop its offsets once,
+//!    `troupe groups delete --bootstrap-server B --group G` (without `--zookeeper`: with it, a group that has members
+//!    is left alone). Their next commit stores all again. Without this, brokers from 2.1 on remember that the group was
+//!    Kafka's own, and drop its offsets once,
 //!    `offsets.retention.minutes` after the last of those consumers left, however often they are committed since
 //!    (measured on 3.9.1 and 4.1.1, not so on 1.1.1). At step 3 that is a hole until the next commit, in which a
 //!    member that starts finds no offset.
@@ -82,8 +100,9 @@
 //!   offset back, and who starts in between repeats records. At step 2 it cannot, for the larger counts. At both it may
 //!   undo a seek back or a reset that came after it, or be of an earlier topic of the name: who starts in between
 //!   passes records over ([the whole rule](crate::committing#what-is-fenced)).
-//! - **Resets.** [`Seek`](crate::Seek) and `auto.offset.reset` of ours write to each store in use. A tool that resets
-//!   the stopped group does so in one store: at step 2, reset both, or delete the offsets in the other.
+//! - **Resets.** [`Seek`](crate::Seek), `auto.offset.reset` and `troupe groups reset --zookeeper` of ours write to each
+//!   store in use. Another tool that resets the stopped group does so in one store: at step 2, reset both, or delete
+//!   the offsets in the other.
 //! - **Idle groups.** Brokers drop offsets `offsets.retention.minutes` after the last commit (a day before 2.0, a
 //!   week from 2.0). Members of ours and of Scala's commit all that they own at each `auto.commit.interval.ms`, changed
 //!   or not (without automatic commit, when you ask for it); a group that commits nothing for longer than that, at step
